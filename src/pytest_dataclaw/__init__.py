@@ -1,0 +1,3 @@
+"""pytest-dataclaw: evaluate data-analysis agents, each benchmark task a test item."""
+
+__version__ = "0.1.0"

@@ -1,0 +1,1 @@
+"""From task files to tasks: parse, check, find, select; and `dataclaw build`."""

@@ -1,0 +1,1 @@
+"""Agents: they work on a brief in a sandbox."""

@@ -1,0 +1,1 @@
+"""The data that crosses stages: frozen, typed, free of I/O."""

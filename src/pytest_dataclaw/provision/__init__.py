@@ -1,0 +1,1 @@
+"""Sandboxes: where the agent's commands run."""

@@ -1,0 +1,57 @@
+"""What a sandbox is: where an agent's commands run, holding the brief's files and nothing else of the task."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from contextlib import AbstractContextManager
+
+    from pytest_dataclaw.model.run import TrialKey
+    from pytest_dataclaw.model.task import Brief
+
+
+@dataclass(frozen=True, slots=True)
+class ExecResult:
+    """What a command did. `output` is stdout and stderr as they came, its middle cut out past the sandbox's limit.
+
+    `exit_code` is negative for a signal, as in `subprocess`; None if the command was stopped by its time limit.
+    """
+
+    output: str
+    exit_code: int | None
+    timed_out: bool = False
+    dropped_bytes: int = 0
+
+
+class Sandbox(Protocol):
+    """A provisioned sandbox. Errors of the sandbox itself are SandboxError; a failing command is an ExecResult."""
+
+    @property
+    def kind(self) -> str:
+        """`local` or `docker`."""
+
+    @property
+    def workspace(self) -> str:
+        """The working directory as the agent sees it; the files lie below it at their `dest`."""
+
+    def exec(self, command: str, *, timeout: float) -> ExecResult:
+        """Run a shell command in the workspace; kill it and all its children after `timeout` seconds."""
+
+    def stop(self) -> None:
+        """Stop everything that runs in the sandbox, background processes too. Idempotent."""
+
+    def verify(self) -> None:
+        """Raise SandboxError if the benchmark's own files were changed since provisioning. Call after `stop`."""
+
+    def digests(self) -> Mapping[str, str]:
+        """Return SHA-256 digests by name of what was provisioned: at least `data`."""
+
+
+class SandboxProvider(Protocol):
+    """Makes sandboxes; one per worker process."""
+
+    def provision(self, brief: Brief, key: TrialKey) -> AbstractContextManager[Sandbox]:
+        """Enter a sandbox for one trial; on exit everything is stopped and removed, whatever happened."""

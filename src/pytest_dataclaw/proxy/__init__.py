@@ -1,0 +1,1 @@
+"""The model proxy: all model traffic of a run passes through it."""

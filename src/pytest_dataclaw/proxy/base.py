@@ -1,0 +1,55 @@
+"""What the other stages know of the model proxy: leases, and what went over them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pytest_dataclaw.model.run import ModelEndpoint, TrialKey
+    from pytest_dataclaw.model.trajectory import Traffic
+
+Role: TypeAlias = Literal["agent", "judge"]
+
+
+@dataclass(frozen=True, slots=True)
+class Script:
+    """What the built-in `oracle` plays: one Python script per gold step, or the gold answer where there are none."""
+
+    steps: tuple[str, ...] = ()
+    answer: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class LeaseRequest:
+    """Ask for the right to use one model in one role of one trial."""
+
+    key: TrialKey
+    role: Role
+    model: str
+    journal: Path
+    """File (absolute) to which every exchange is appended, secrets scrubbed."""
+    script: Script = field(default_factory=Script)
+
+
+@dataclass(frozen=True, slots=True)
+class Lease:
+    """The right granted: an endpoint on loopback, and the number by which the proxy knows it."""
+
+    lease_id: str
+    endpoint: ModelEndpoint
+
+
+class Proxy(Protocol):
+    """The proxy as a trial uses it, over its control interface; ProviderError where it cannot be reached."""
+
+    def open_lease(self, request: LeaseRequest) -> Lease:
+        """Grant a lease; raise UsageError for a model that no upstream serves."""
+
+    def close_lease(self, lease: Lease) -> Traffic:
+        """Refuse all further requests of the lease, wait for those in flight to be cut, and say what went over it."""
+
+    def is_healthy(self) -> bool:
+        """Tell whether the proxy answers."""

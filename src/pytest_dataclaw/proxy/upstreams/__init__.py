@@ -1,0 +1,1 @@
+"""Where a leased request is answered: built-in players now, providers beside them."""

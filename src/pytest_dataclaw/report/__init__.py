@@ -1,0 +1,1 @@
+"""From records to the summary, as text and JSON."""

@@ -1,0 +1,1 @@
+"""The formulas: pure arithmetic on verdicts and trajectories."""
