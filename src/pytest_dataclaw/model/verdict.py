@@ -39,7 +39,7 @@ class OutcomeVerdict:
 
 @dataclass(frozen=True, slots=True)
 class MilestoneVerdict:
-    """Whether a milestone was reached; `turn` (1-based) is the first turn that shows it, set if and only if achieved."""
+    """Whether a milestone was reached; `turn` (1-based) is the first turn showing it, set if and only if achieved."""
 
     key: str
     ruling: Ruling
