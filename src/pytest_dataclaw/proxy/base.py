@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pytest_dataclaw.model.run import ModelEndpoint, TrialKey
-    from pytest_dataclaw.model.trajectory import Traffic
+    from pytest_dataclaw.model.trajectory import Traffic, Usage
 
 Role: TypeAlias = Literal["agent", "judge"]
 
@@ -50,6 +50,9 @@ class Proxy(Protocol):
 
     def close_lease(self, lease: Lease) -> Traffic:
         """Refuse all further requests of the lease, wait for those in flight to be cut, and say what went over it."""
+
+    def usage(self, key: TrialKey, role: Role) -> Usage:
+        """Return what a trial has used so far in one role, all its leases together."""
 
     def is_healthy(self) -> bool:
         """Tell whether the proxy answers."""

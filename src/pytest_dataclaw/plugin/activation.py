@@ -1,0 +1,179 @@
+"""Wake the plugin up: the first benchmark file (or xdist's controller) turns a pytest session into a run.
+
+In each process the run is one object in the config's stash. The controller - the only process without xdist - makes the
+run id; workers are told it. A usage error is kept until collection is over, where pytest reports it as one.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pytest_dataclaw.collect.discover import find_task_files
+from pytest_dataclaw.collect.root import BenchmarkRoot, find_root
+from pytest_dataclaw.errors import UsageError
+from pytest_dataclaw.settings import OPTIONS, Settings, Sources, check_runnable, resolve
+
+if TYPE_CHECKING:
+    from pytest_dataclaw.provision.base import SandboxProvider
+    from pytest_dataclaw.proxy.control import ControlAddress
+    from pytest_dataclaw.record.index import StoredRecord
+
+WORKER_INPUT = "dataclaw"
+
+
+@dataclass
+class Run:
+    """The run as one process sees it."""
+
+    settings: Settings
+    root: BenchmarkRoot
+    run_id: str
+    provider: SandboxProvider
+    address: ControlAddress | None = None
+    """Where the model proxy is controlled; None until it runs, and always under --collect-only."""
+    prior: dict[str, StoredRecord] = field(default_factory=dict)
+    """What a resumed run has on disk already, by node id."""
+    task_ids: dict[str, Path] = field(default_factory=dict)
+    """The front-matter ids met so far, to find duplicates."""
+
+
+RUN = pytest.StashKey[Run]()
+USAGE_ERROR = pytest.StashKey[UsageError]()
+
+
+def is_worker(config: pytest.Config) -> bool:
+    """Tell whether this process is one of xdist's workers."""
+    return hasattr(config, "workerinput")
+
+
+def activate(config: pytest.Config, task_file: Path) -> None:
+    """Make this session a run, once; called for every benchmark file that is met."""
+    if RUN in config.stash or USAGE_ERROR in config.stash:
+        _check_same_root(config, task_file)
+        return
+    from pytest_dataclaw.plugin import fixtures
+    from pytest_dataclaw.plugin.reporting import TrialReports
+
+    try:
+        run = config.stash[RUN] = _make_run(config, task_file)
+    except UsageError as error:
+        config.stash[USAGE_ERROR] = error
+    else:
+        if not is_worker(config):
+            from pytest_dataclaw.plugin.controller import Controller
+
+            controller = Controller(config, run)
+            try:
+                controller.identify()
+            except UsageError as error:
+                config.stash[USAGE_ERROR] = error
+            config.pluginmanager.register(controller, "dataclaw-controller")
+        config.pluginmanager.register(fixtures, "dataclaw-fixtures")
+    # Registered last, hence called first: a usage error must come before any other plugin's work on the items.
+    config.pluginmanager.register(TrialReports(config), "dataclaw-reports")
+
+
+def begin_distributed(config: pytest.Config) -> None:
+    """Begin the run in xdist's controller if its arguments hold a benchmark file.
+
+    The controller collects nothing, so the files are looked for here.
+    """
+    first = next(iter(find_task_files(_argument_paths(config))), None)
+    if first is None:
+        return
+    activate(config, first)
+    if USAGE_ERROR in config.stash:
+        raise pytest.UsageError(str(config.stash[USAGE_ERROR]))
+    # Long, uneven trials: hand them out one by one unless the user says otherwise.
+    if getattr(config.option, "maxschedchunk", 0) is None:
+        config.option.maxschedchunk = 1
+    config.pluginmanager.get_plugin("dataclaw-controller").begin()  # type: ignore[union-attr]  # registered by activate
+
+
+def tasks_folder(config: pytest.Config, root: str) -> Path:
+    """Return the folder of task files below a benchmark root given on the command line or in the ini file."""
+    path = config.invocation_params.dir / Path(root).expanduser()
+    settings = _settings(config, path)
+    folder = path / settings.tasks_subdir
+    if not folder.is_dir():
+        raise pytest.UsageError(f"--dataclaw-root: no folder of task files at {folder}")
+    return folder
+
+
+def _make_run(config: pytest.Config, task_file: Path) -> Run:
+    from pytest_dataclaw.provision.local import LocalProvider
+
+    root = BenchmarkRoot(find_root(task_file) or task_file.parent)
+    settings = _settings(config, root.path)
+    if not config.option.collectonly:
+        check_runnable(settings)
+    run = Run(settings, root, _new_run_id(), LocalProvider())
+    if is_worker(config):
+        _join(run, config.workerinput.get(WORKER_INPUT))  # type: ignore[attr-defined]  # set by xdist in workers
+    return run
+
+
+def _join(run: Run, told: str | None) -> None:
+    """Take the run's identity from what the controller told this worker."""
+    from pytest_dataclaw.proxy.control import ControlAddress
+
+    if told is None:
+        raise UsageError(
+            "this worker met benchmark files that its controller did not: give their folder as an argument"
+        )
+    identity = json.loads(told)
+    run.run_id = identity["run_id"]
+    run.address = ControlAddress(**identity["address"])
+    if run.settings.resume:
+        load_prior(run)
+
+
+def load_prior(run: Run) -> None:
+    """Read what the resumed run has on disk; damaged records are run again, and named."""
+    import warnings
+
+    from pytest_dataclaw.record.index import RunIndex
+
+    index = RunIndex(run.settings.output, run.run_id)
+    run.prior = index.latest()
+    for damaged in index.damaged:
+        warnings.warn(pytest.PytestWarning(f"{damaged}; its trial is run again"), stacklevel=1)
+
+
+def _settings(config: pytest.Config, root: Path) -> Settings:
+    from dotenv import dotenv_values
+
+    dotenv_file = next((p for p in (config.rootpath / ".env", root / ".env") if p.is_file()), None)
+    given = {o.name: config.getoption(o.dest) for o in OPTIONS if config.getoption(o.dest) is not None}
+    sources = Sources(
+        command_line=given,
+        environ=os.environ,
+        dotenv=dotenv_values(dotenv_file, interpolate=False) if dotenv_file else {},
+        ini={o.dest: str(config.getini(o.dest)) for o in OPTIONS},
+    )
+    return resolve(sources, invocation_dir=config.invocation_params.dir, base_dir=root)
+
+
+def _check_same_root(config: pytest.Config, task_file: Path) -> None:
+    run = config.stash.get(RUN, None)
+    root = find_root(task_file) or task_file.parent
+    if run is not None and root != run.root.path and USAGE_ERROR not in config.stash:
+        config.stash[USAGE_ERROR] = UsageError(
+            f"one run takes tasks from one benchmark root, but both {run.root.path} and {root} were given"
+        )
+
+
+def _argument_paths(config: pytest.Config) -> list[Path]:
+    """The files and folders among the arguments, without the parts that name items."""
+    return [config.invocation_params.dir / argument.split("::", 1)[0] for argument in config.args]
+
+
+def _new_run_id() -> str:
+    return secrets.token_hex(4)

@@ -1,0 +1,297 @@
+"""The option table, and the resolver that turns it into settings; no pytest, standard library only.
+
+One table feeds the command line, the ini file, the environment and `.env`. Precedence: command line > environment >
+`.env` > ini > default. Secrets come from the environment or `.env` only; nothing is written to the environment.
+Variable names are the published benchmark's own; those that only this plugin knows start with `DATACLAW_`.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pytest_dataclaw.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+COMMAND_LINE = "command line"
+DEFAULT = "default"
+BUILT_IN_MODELS = ("oracle", "nop")
+BUILT_IN_JUDGES = ("rules", "oracle")
+
+_TRUE = frozenset({"1", "true", "yes", "on"})
+_FALSE = frozenset({"0", "false", "no", "off"})
+
+
+def _boolean(text: str) -> bool:
+    lowered = text.strip().lower()
+    if lowered in _TRUE | _FALSE:
+        return lowered in _TRUE
+    raise ValueError("a boolean (true/false, yes/no, on/off, 1/0)")
+
+
+def _count(text: str) -> int:
+    if text.strip().isdigit() and int(text) >= 1:
+        return int(text)
+    raise ValueError("a whole number from 1 on")
+
+
+def _positive(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if math.isfinite(value) and value > 0:
+        return value
+    raise ValueError("a number above 0")
+
+
+def _one_of(*choices: str) -> Callable[[str], str]:
+    def convert(text: str) -> str:
+        if text in choices:
+            return text
+        raise ValueError("one of " + ", ".join(choices))
+
+    return convert
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """One setting. Its flag is `--dataclaw-<name>`, its ini key `dataclaw_<name>`, underscores kept in the latter."""
+
+    name: str
+    help: str
+    env: str
+    convert: Callable[[str], Any] = str
+    default: str = ""
+    metavar: str = ""
+    is_switch: bool = False
+
+    @property
+    def flag(self) -> str:
+        """The command-line spelling."""
+        return "--dataclaw-" + self.name.replace("_", "-")
+
+    @property
+    def dest(self) -> str:
+        """The ini key, and the attribute that pytest keeps the command-line value under."""
+        return f"dataclaw_{self.name}"
+
+
+OPTIONS: tuple[Option, ...] = (
+    Option("model", "Model that drives the agent: 'oracle' or 'nop' (built in).", "DEFAULT_MODEL", metavar="MODEL"),
+    Option("judge", "Judge: 'rules' (deterministic) or 'oracle' (built in).", "JUDGE_MODEL", metavar="JUDGE"),
+    Option("agent", "Agent under test: 'react'.", "DATACLAW_AGENT", _one_of("react"), metavar="AGENT"),
+    Option("sandbox", "Where it works: 'local'.", "DATACLAW_SANDBOX", _one_of("local"), metavar="SANDBOX"),
+    Option("runs", "Trials per task.", "BENCHMARK_RUNS", _count, "1", metavar="N"),
+    Option(
+        "timeout_multiplier",
+        "Multiplies every task's time limit.",
+        "BENCHMARK_TIMEOUT_MULTIPLIER",
+        _positive,
+        "1.0",
+        metavar="X",
+    ),
+    Option("output", "Folder of results, below the benchmark root.", "OUTPUT_SUBDIR", default="output", metavar="DIR"),
+    Option("resume", "Go on with this model's incomplete run.", "DATACLAW_RESUME", _boolean, "false", is_switch=True),
+    Option("suite", "Only these tasks: ids or id prefixes, comma-separated.", "DATACLAW_SUITE", metavar="IDS"),
+    Option("root", "Benchmark root whose tasks are run if no path is given.", "DATACLAW_ROOT", metavar="DIR"),
+    Option(
+        "process",
+        "Trials whose milestones are judged: 'unsolved', 'all' (recorded, never in the headline) or 'off'.",
+        "DATACLAW_PROCESS",
+        _one_of("unsolved", "all", "off"),
+        "unsolved",
+        metavar="WHICH",
+    ),
+    Option(
+        "fail_under",
+        "Make the exit status a gate on a metric, for example acc=0.45 (errored trials count as 0).",
+        "DATACLAW_FAIL_UNDER",
+        metavar="METRIC=X",
+    ),
+    Option(
+        "show_gold",
+        "Show gold answers in failure texts.",
+        "DATACLAW_SHOW_GOLD",
+        _boolean,
+        "false",
+        is_switch=True,
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Variable:
+    """A variable of the published benchmark that has no option; `used` tells whether this version acts on it."""
+
+    name: str
+    help: str
+    secret: bool = False
+    used: bool = False
+
+
+def _model_variables(prefix: str, who: str) -> tuple[Variable, ...]:
+    return (
+        Variable(f"{prefix}_MODEL_CONTEXT_WINDOW", f"Context window of the {who}, in tokens."),
+        Variable(f"{prefix}_MODEL_MAX_TOKENS", f"Most tokens that the {who} may answer with."),
+        Variable(f"{prefix}_MODEL_COST_INPUT", f"Price of the {who}'s input, USD per million tokens."),
+        Variable(f"{prefix}_MODEL_COST_OUTPUT", f"Price of the {who}'s output, USD per million tokens."),
+        Variable(f"{prefix}_MODEL_COST_CACHE_READ", f"Price of the {who}'s cache reads, USD per million tokens."),
+        Variable(f"{prefix}_MODEL_COST_CACHE_WRITE", f"Price of the {who}'s cache writes, USD per million tokens."),
+    )
+
+
+VARIABLES: tuple[Variable, ...] = (
+    Variable("TASKS_SUBDIR", "Folder of the task files below the benchmark root (default: tasks).", used=True),
+    Variable("DOCKER_IMAGE", "Image of the OpenClaw container."),
+    Variable("GATEWAY_PORT", "Port of the OpenClaw gateway in the container."),
+    Variable("TMP_WORKSPACE", "Workspace folder in the container."),
+    Variable("DEFAULT_PARALLEL", "Trials at a time in the published runner; here pytest's own -n decides."),
+    Variable("OPENROUTER_API_KEY", "Key for models named openrouter/...", secret=True),
+    Variable("OPENCLAW_CUSTOM_BASE_URL", "Base URL of an OpenAI-compatible endpoint for the agent."),
+    Variable("OPENCLAW_CUSTOM_API_KEY", "Key for that endpoint.", secret=True),
+    Variable("OPENCLAW_CUSTOM_MODEL_ID", "Model id on the wire at that endpoint."),
+    Variable("JUDGE_CUSTOM_BASE_URL", "Base URL of an OpenAI-compatible endpoint for the judge."),
+    Variable("JUDGE_CUSTOM_API_KEY", "Key for that endpoint.", secret=True),
+    Variable("JUDGE_CUSTOM_MODEL_ID", "Model id on the wire at that endpoint."),
+    Variable("OPENAI_API_KEY", "Accepted as in the published benchmark.", secret=True),
+    Variable("ANTHROPIC_API_KEY", "Accepted as in the published benchmark.", secret=True),
+    Variable("GEMINI_API_KEY", "Accepted as in the published benchmark.", secret=True),
+    Variable("BRAVE_API_KEY", "Key of the web search that web tasks may use.", secret=True),
+    Variable("BRAVE_WEB_SEARCH_MAX_RESULTS", "Results per web search."),
+    Variable("BRAVE_WEB_SEARCH_TIMEOUT_SECONDS", "Time limit of a web search."),
+    Variable("HTTP_PROXY_INNER", "HTTP proxy for web tasks, as seen from the container."),
+    Variable("HTTPS_PROXY_INNER", "HTTPS proxy for web tasks, as seen from the container."),
+    *_model_variables("OPENCLAW", "agent's model"),
+    *_model_variables("JUDGE", "judge's model"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """The settings of a run, resolved and checked. `sources` says where each came from, by option name."""
+
+    model: str
+    judge: str
+    agent: str
+    sandbox: str
+    runs: int
+    timeout_multiplier: float
+    output: Path
+    resume: bool
+    suite: str
+    root: str
+    process: str
+    fail_under: str
+    show_gold: bool
+    tasks_subdir: str = "tasks"
+    sources: Mapping[str, str] = field(default_factory=dict)
+    secrets: Mapping[str, str] = field(default_factory=dict, repr=False)
+    notes: tuple[str, ...] = ()
+    """What a user should know: variables that are set but not used, a judge that was not taken."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sources:
+    """Where settings come from, raw. `command_line` holds what was given there only, by option name."""
+
+    command_line: Mapping[str, Any] = field(default_factory=dict)
+    environ: Mapping[str, str] = field(default_factory=dict)
+    dotenv: Mapping[str, str | None] = field(default_factory=dict)
+    ini: Mapping[str, str] = field(default_factory=dict)
+
+    def variable(self, name: str) -> tuple[str, str]:
+        """Return value and source of a variable; ("", default) where it is unset or empty."""
+        if self.environ.get(name):
+            return self.environ[name], f"environment variable {name}"
+        if self.dotenv.get(name):
+            return str(self.dotenv[name]), f"{name} in .env"
+        return "", DEFAULT
+
+    def option(self, option: Option) -> tuple[Any, str]:
+        """Return converted value and source of an option; raise UsageError naming both where it is wrong."""
+        given = self.command_line.get(option.name)
+        if option.is_switch and given:
+            return True, COMMAND_LINE
+        raw, source = (str(given), COMMAND_LINE) if given is not None else self.variable(option.env)
+        if source == DEFAULT and self.ini.get(option.dest):
+            raw, source = self.ini[option.dest], f"{option.dest} in the ini file"
+        if source == DEFAULT:
+            raw = option.default
+        if raw == "" and option.default == "":
+            return "", source
+        try:
+            return option.convert(raw), source
+        except ValueError as error:
+            name = option.flag if source == COMMAND_LINE else source
+            raise UsageError(f"{name}: expected {error}, got {raw!r}") from None
+
+
+def resolve(sources: Sources, *, invocation_dir: Path, base_dir: Path) -> Settings:
+    """Resolve the option table; raise UsageError naming the option and where its bad value stands.
+
+    A relative output folder is taken from `invocation_dir` if it was given on the command line, else from `base_dir`
+    (the benchmark root).
+    """
+    values: dict[str, Any] = {}
+    origin: dict[str, str] = {}
+    for option in OPTIONS:
+        values[option.name], origin[option.name] = sources.option(option)
+    notes = [
+        f"{name} is set ({source}) but not used by this version"
+        for name, source in ((v.name, sources.variable(v.name)[1]) for v in VARIABLES if not v.used and not v.secret)
+        if source != DEFAULT
+    ]
+    values["judge"], judge_note = _judge(values["model"], values["judge"], origin["judge"])
+    if judge_note:
+        notes.append(judge_note)
+    values["agent"] = values["agent"] or "react"
+    values["sandbox"] = values["sandbox"] or "local"
+    anchor = invocation_dir if origin["output"] == COMMAND_LINE else base_dir
+    values["output"] = anchor / Path(values["output"]).expanduser()
+    secrets = {v.name: sources.variable(v.name)[0] for v in VARIABLES if v.secret and sources.variable(v.name)[0]}
+    return Settings(
+        **values,
+        tasks_subdir=sources.variable("TASKS_SUBDIR")[0] or "tasks",
+        sources=origin,
+        secrets=secrets,
+        notes=tuple(notes),
+    )
+
+
+def is_built_in(model: str) -> bool:
+    """Tell whether a model is played by the plugin itself: no key, no cost."""
+    return model in BUILT_IN_MODELS
+
+
+def _judge(model: str, judge: str, source: str) -> tuple[str, str]:
+    """Choose the judge; a built-in model takes another than `rules` from the command line only.
+
+    So a `.env` that names a paid judge never makes `oracle` cost money.
+    """
+    if not model or is_built_in(model):
+        if judge and source != COMMAND_LINE:
+            return "rules", f"judge {judge!r} ({source}) is not used: a built-in model is judged by 'rules'"
+        return judge or "rules", ""
+    return judge, ""
+
+
+def check_runnable(settings: Settings) -> None:
+    """Raise UsageError unless the settings name a model and a judge that can be run."""
+    if not settings.model:
+        raise UsageError(
+            "no model to evaluate: give --dataclaw-model=NAME or set DEFAULT_MODEL in the environment or .env; "
+            "--dataclaw-model=oracle needs no key (--collect-only needs no model)"
+        )
+    if not is_built_in(settings.model):
+        raise UsageError(
+            f"model {settings.model!r}: this version serves the built-in models only: {', '.join(BUILT_IN_MODELS)}"
+        )
+    if settings.judge not in BUILT_IN_JUDGES:
+        raise UsageError(
+            f"judge {settings.judge!r}: this version serves the built-in judges only: {', '.join(BUILT_IN_JUDGES)}"
+        )

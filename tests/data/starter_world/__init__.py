@@ -1,0 +1,1 @@
+"""The invented world behind the starter database: no company, policy or number in it is real."""

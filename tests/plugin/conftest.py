@@ -1,0 +1,24 @@
+"""Fixtures of the plugin tests: a fresh benchmark root, and the three ways of running it."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from harness import MODES, Bench
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Bench:
+    """An empty benchmark root."""
+    return Bench(tmp_path / "bench")
+
+
+@pytest.fixture(params=MODES, ids=str)
+def mode(request: pytest.FixtureRequest) -> list[str]:
+    """Arguments for one of: no xdist, xdist idle, two workers."""
+    return MODES[request.param]
