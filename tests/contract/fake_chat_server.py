@@ -13,7 +13,7 @@ from pytest_dataclaw.model.run import ModelEndpoint
 if TYPE_CHECKING:
     from types import TracebackType
 
-TOKEN = "lease-token-5f3a"  # noqa: S105 - not a secret
+TOKEN = "lease-token-5f3a"
 
 
 @dataclass(frozen=True)

@@ -304,10 +304,14 @@ class TestBackground:
     def test_leaving_stops_everything_whatever_happened(
         self, provider: SandboxProvider, brief: Brief, label: str, error: type[BaseException], tmp_path: Path
     ) -> None:
-        with pytest.raises(error), provider.provision(brief, KEY) as sandbox:
-            run(sandbox, f"{sleeper(label, 'setsid')} > /dev/null & true")
-            wait_for(label, 1)
-            raise error
+        def trial() -> None:
+            with provider.provision(brief, KEY) as sandbox:
+                run(sandbox, f"{sleeper(label, 'setsid')} > /dev/null & true")
+                wait_for(label, 1)
+                raise error
+
+        with pytest.raises(error):
+            trial()
         wait_for(label, 0)
         assert list((tmp_path / "sandboxes").iterdir()) == []
 

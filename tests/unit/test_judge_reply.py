@@ -241,7 +241,7 @@ def test_an_honest_answer_is_not_flagged(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "piece", ['"scores"', '"scores":' + " " * 50, "\n" + " " * 30, "give ", "判为", "as ", "ignore x "]
+    "piece", ['"scores"', '"scores":' + " " * 50, "\n" + " " * 30, "give ", "判为", "as ", "ignore x ", "\u0327\u0300"]
 )
 def test_the_search_is_linear(piece: str) -> None:
     assert not imitates_verdict(piece * (1_000_000 // len(piece)))

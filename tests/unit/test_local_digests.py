@@ -8,7 +8,6 @@ from pathlib import Path, PurePosixPath
 import pytest
 
 from pytest_dataclaw.errors import SandboxError
-from pytest_dataclaw.provision import digests
 from pytest_dataclaw.provision.digests import DigestCache, combined_sha256
 
 # printf abc | sha256sum
@@ -26,7 +25,7 @@ def file(tmp_path: Path) -> Path:
 def later(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the cache believe that an hour has passed, so that no file is too young to be remembered."""
     now = time.time_ns() + 3600 * 10**9
-    monkeypatch.setattr(digests.time, "time_ns", lambda: now)
+    monkeypatch.setattr(time, "time_ns", lambda: now)
 
 
 @pytest.fixture
@@ -46,7 +45,7 @@ def reads(monkeypatch: pytest.MonkeyPatch) -> list[int]:
         def hexdigest(self) -> str:
             return self._digest.hexdigest()
 
-    monkeypatch.setattr(digests.hashlib, "sha256", Counting)
+    monkeypatch.setattr(hashlib, "sha256", Counting)
     return sizes
 
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import errno
+import fcntl
 import os
 import shutil
 import subprocess
@@ -14,7 +15,7 @@ import pytest
 from pytest_dataclaw.errors import SandboxError
 from pytest_dataclaw.model.run import TrialKey
 from pytest_dataclaw.model.task import Brief, WorkspaceFile
-from pytest_dataclaw.provision import local, workspace
+from pytest_dataclaw.provision import local
 from pytest_dataclaw.provision.local import LocalProvider
 from pytest_dataclaw.provision.processes import kill_all, marked
 
@@ -94,22 +95,29 @@ def test_other_trials_are_spared(brief: Brief, sandbox: Sandbox) -> None:
 
 def test_processes_that_keep_coming_are_hunted_down(sandbox: Sandbox) -> None:
     mark = mark_of(sandbox)
-    # Each one lives for a moment and leaves a successor in a session of its own.
-    (Path(sandbox.workspace) / "hop.sh").write_text("sleep 0.01\nsetsid sh hop.sh &\nsetsid sh hop.sh &\nsleep 1\n")
-    sandbox.exec("setsid sh hop.sh > /dev/null 2>&1 &", timeout=10)
-    time.sleep(0.1)
-    assert len(marked(mark)) > 1
+    # One at a time, 300 in all: each lives for a moment and leaves a successor in a session of its own.
+    script, hops = (Path(sandbox.workspace) / name for name in ("hop.sh", "hops"))
+    script.write_text('[ "$1" -lt 300 ] || exit\nsleep 0.02\necho >> hops\nsetsid sh hop.sh $(($1 + 1)) &\n')
+    hops.touch()
+    sandbox.exec("setsid sh hop.sh 0 > /dev/null 2>&1 &", timeout=10)
+    end = time.monotonic() + 5
+    while hops.stat().st_size < 3:
+        assert time.monotonic() < end
     sandbox.stop()
-    time.sleep(0.1)
+    done = hops.stat().st_size
+    assert done < 300
+    time.sleep(0.2)
+    assert hops.stat().st_size == done
     assert marked(mark) == []
 
 
 def test_a_process_that_cannot_be_killed_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     process = subprocess.Popen(["sleep", "1000"], env={"PATH": os.environ["PATH"], "MARK": "m"})
     try:
-        with monkeypatch.context() as patch, pytest.raises(SandboxError, match=str(process.pid)):
+        with monkeypatch.context() as patch:
             patch.setattr(os, "kill", lambda pid, number: None)
-            kill_all([], "MARK=m", within=0.05)
+            with pytest.raises(SandboxError, match=str(process.pid)):
+                kill_all([], "MARK=m", within=0.05)
         kill_all([], "MARK=m")
         assert process.wait(5) == -9
     finally:
@@ -142,19 +150,19 @@ def test_a_full_disk(brief: Brief, base: Path, monkeypatch: pytest.MonkeyPatch) 
     def full(source: Path, target: Path) -> None:
         raise OSError(errno.ENOSPC, "No space left on device", str(target))
 
-    monkeypatch.setattr(workspace.shutil, "copyfile", full)
-    monkeypatch.setattr(workspace.fcntl, "ioctl", lambda *_: full(Path(), Path()))
-    with pytest.raises(SandboxError, match="database/a.csv.*No space left") as caught:
-        with LocalProvider(base).provision(brief, KEY):
-            pytest.fail("provided")
+    monkeypatch.setattr(shutil, "copyfile", full)
+    monkeypatch.setattr(fcntl, "ioctl", lambda *_: full(Path(), Path()))
+    provider = LocalProvider(base)
+    with pytest.raises(SandboxError, match=r"database/a\.csv.*No space left") as caught, provider.provision(brief, KEY):
+        pytest.fail("provided")
     assert isinstance(caught.value.__cause__, OSError)
     assert list(base.iterdir()) == []
 
 
 def test_no_place_for_the_folder(brief: Brief, base: Path) -> None:
-    with pytest.raises(SandboxError, match="cannot make a folder"):
-        with LocalProvider(base / "absent").provision(brief, KEY):
-            pytest.fail("provided")
+    provider = LocalProvider(base / "absent")
+    with pytest.raises(SandboxError, match="cannot make a folder"), provider.provision(brief, KEY):
+        pytest.fail("provided")
 
 
 def test_errors_of_the_trial_are_passed_on_as_they_are(brief: Brief, base: Path) -> None:

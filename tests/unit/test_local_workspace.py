@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import fcntl
 import os
 import shutil
 import stat
@@ -11,7 +12,6 @@ import pytest
 
 from pytest_dataclaw.errors import SandboxError
 from pytest_dataclaw.model.task import WorkspaceFile
-from pytest_dataclaw.provision import workspace
 from pytest_dataclaw.provision.workspace import place, remove_tree
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ def test_blocks_are_shared_where_the_file_system_can(
         assert os.pread(source, 9, 0) == b"abc"
         return os.write(copy, b"shared")
 
-    monkeypatch.setattr(workspace.fcntl, "ioctl", clone)
+    monkeypatch.setattr(fcntl, "ioctl", clone)
     place(file, target)
     assert (target / "database/x/a.csv").read_bytes() == b"shared"
 

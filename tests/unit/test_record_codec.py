@@ -81,11 +81,9 @@ def test_a_missing_field_is_named(path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", EVERYTHING, ids=_spelled)
-@pytest.mark.parametrize("wrong", [True, -1, math.nan, math.inf, ["x"], object()], ids=str)
+@pytest.mark.parametrize("wrong", [True, -1, math.nan, math.inf, [7], object()], ids=str)
 def test_a_wrong_value_is_named(path: Path, wrong: Any) -> None:
     document = copy.deepcopy(DOCUMENT)
-    if wrong == ["x"] and path == ("flags",):
-        pytest.skip("is what is expected there")
     _parent(document, path)[path[-1]] = wrong
     with pytest.raises(RecordError) as caught:
         from_json(document)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 PROGRESS = Progress(
     run_id="ab12cd34",
     model="vendor/model-1",
-    parameters={"model": "vendor/model-1", "runs": 2, "process": "failed"},
+    parameters={"model": "vendor/model-1", "runs": 2, "process": "unsolved"},
     planned=["tasks/a.md::a", "tasks/a.md::a[run2]"],
     started_at="2026-01-02T03:04:05+00:00",
 )

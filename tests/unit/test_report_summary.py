@@ -34,7 +34,7 @@ def facts(**changes: Any) -> RunFacts:
         "planned": 10,
         "total": 10,
         "selection": "",
-        "process": "failed",
+        "process": "unsolved",
         "isolated": False,
         "wall_seconds": 60.0,
     }

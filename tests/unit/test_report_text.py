@@ -32,7 +32,7 @@ def test_the_whole_block() -> None:
     assert "\n".join(lines) == (
         """\
 model        vendor/model-1
-judge        vendor/judge-1 (process: failed)
+judge        vendor/judge-1 (process: unsolved)
 agent        react (default)
 sandbox      local
 WARNING      the local sandbox isolates nothing: the agent could reach this

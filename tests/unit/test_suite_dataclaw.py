@@ -121,7 +121,7 @@ def test_whose_milestones_are_judged(acc: float, mode: str, expected: bool) -> N
 
 
 def test_an_unknown_mode_is_an_error() -> None:
-    with pytest.raises(ValueError, match="'some' is none of failed, all, off"):
+    with pytest.raises(ValueError, match="'some' is none of unsolved, all, off"):
         needs_process(_gold(), 0.0, 3, "some")
 
 

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
 _BOXED = re.compile(r"\\boxed\s?\{(?:\\text\s?\{)?([^{}\n]*)\}")
 _STRONG = re.compile(
-    r"(?:\bfinal\s(?:answer|result|conclusion)|最终(?:的)?(?:答案|结果|结论|回答))[*_`\"”\s]{0,6}(?:\bis\b|[:=是为]|\n|(?=[-+0-9\[]))[:*_\s]{0,6}",
+    r"(?:\bfinal\s(?:answer|result|conclusion)|最终(?:的)?(?:答案|结果|结论|回答))[*_`\"”\s]{0,6}"
+    r"(?:\bis\b|[:=是为]|\n|(?=[-+0-9\[]))[:*_\s]{0,6}",
     re.IGNORECASE,
 )
 _WEAK = re.compile(
@@ -28,15 +29,15 @@ _WEAK = re.compile(
 )
 _FENCE = re.compile(r"^[ \t]*```[^\n`]*$", re.MULTILINE)
 _BOLD = re.compile(r"\*\*([^*\n]{1,200})\*\*")
-_BULLET = re.compile(
-    r"^[\s>#]*(?:(?:[-*•]|\(?[0-9]{1,2}[.):、]|[①-⑳])\s*(?=\S)(?![0-9])|[-*•]\s+|\(?[0-9]{1,2}[.):、]\s+|[①-⑳]\s*)"
-)
+# A dash or a list number glued to a digit is a sign or a decimal, not a bullet.
+_BULLET = re.compile(r"^[\s>#]*(?:[①-⑳]\s*|(?:[-*•]|\(?[0-9]{1,2}[.):、])(?:\s+|(?=[^\s0-9*])))")
 _LATEX = re.compile(r"\\(?=[%$#&])|\\(?:text|mathrm|mathbf)\s?\{([^{}]{0,200})\}")
 _ARRAY = re.compile(r"\[[^\[\]]*\]")
 _OBJECT = re.compile(r"\{[^{}]*\}")
 _THOUSANDS_SAFE_COMMA = re.compile(r",(?![0-9]{3}(?![0-9]))|(?<![0-9]),")
 _SEPARATORS = (
     re.compile(r"\n"),
+    re.compile(r"[①-⑳]|(?:^|(?<=\s))\(?[1-9][.)]\s"),
     re.compile(r";"),
     re.compile(r"、"),
     _THOUSANDS_SAFE_COMMA,
@@ -66,7 +67,7 @@ class Listing:
 
 
 def tidy(text: str) -> str:
-    """Return a statement without markup, quotes and closing punctuation; a JSON string, one-item list or object unwrapped."""
+    """Return a statement without markup, quotes and closing punctuation; a list or object of one item unwrapped."""
     stripped = _LATEX.sub(lambda match: match[1] or "", text).strip()
     stripped = re.sub(r"\*\*|__|`", "", stripped).lstrip(_EDGES.replace(".", "")).rstrip(_EDGES)
     if len(stripped) > 2 and stripped[0] in "[{" and stripped[-1] in "]}":
@@ -89,7 +90,7 @@ def unlabelled(text: str) -> str:
 
 
 def read_single(text: str, carries: Callable[[str], bool], is_bare: Callable[[str], bool]) -> Reading:
-    """Find the statements of a single answer; `carries` tells if a line can hold one, `is_bare` if it holds only that."""
+    """Find the statements of a single answer: `carries` tells if a line can hold one, `is_bare` if nothing else."""
     marked = [claim for claim in marked_statements(text) if carries(claim)]
     if marked:
         return Reading(tuple(marked))
@@ -174,7 +175,7 @@ def splits(statement: str) -> list[tuple[str, ...]]:
 
 
 def list_items(text: str) -> tuple[str, ...] | None:
-    """Return the items of a flat array, or the values of a flat object, each as it is written; None for anything else."""
+    """Return the items of a flat array, or the values of a flat object, as they are written; None for all else."""
     try:
         loaded = json.loads(text, parse_float=str, parse_int=str, parse_constant=str)
     except (ValueError, RecursionError):

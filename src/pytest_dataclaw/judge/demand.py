@@ -35,7 +35,8 @@ _MONEY = re.compile(
     re.IGNORECASE,
 )
 _POWERS = {
-    "万亿": 12, "十亿": 9, "亿": 8, "千万": 7, "百万": 6, "万": 4, "trillion": 12, "billion": 9, "million": 6, "thousand": 3,
+    "万亿": 12, "十亿": 9, "亿": 8, "千万": 7, "百万": 6, "万": 4,
+    "trillion": 12, "billion": 9, "million": 6, "thousand": 3,
 }  # fmt: skip
 
 

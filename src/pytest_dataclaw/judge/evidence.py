@@ -21,11 +21,12 @@ _NEAR = 200
 _FEW = 8
 _WORD = re.compile(r"[a-z]+[0-9]*|[\u3400-\u9fff]+")
 _UNIT = re.compile(r"\([^()]*\)")
-_STOPWORDS = frozenset(
-    "the and for with from that this whether number numbers total count counts value values amount sum all its per than result"
-    " yuan cny rmb usd thousand million billion percent percentage points persons person units unit year"
-    " ltd limited company corp inc".split()
-)
+_STOPWORDS = frozenset({
+    "the", "and", "for", "with", "from", "that", "this", "whether", "than", "all", "its", "per",
+    "number", "numbers", "total", "count", "counts", "value", "values", "amount", "sum", "result",
+    "yuan", "cny", "rmb", "usd", "thousand", "million", "billion", "percent", "percentage", "points",
+    "persons", "person", "unit", "units", "year", "ltd", "limited", "company", "corp", "inc",
+})  # fmt: skip
 _CHINESE_STOPWORDS = frozenset({"数量", "总数", "合计", "数值", "结果", "公司"})
 
 
@@ -129,7 +130,7 @@ def significant(text: str) -> set[str]:
 
 
 def blocks_of(turn: Turn) -> Iterator[Block]:
-    """Yield what a turn shows: its tools' results, then its text. Arguments alone show nothing: the agent wrote them."""
+    """Yield what a turn shows: its tools' results, then its text. The arguments are the agent's own words."""
     for index, result in enumerate(turn.results):
         yield Block(result, turn.tool_calls[index].arguments if index < len(turn.tool_calls) else "")
     yield Block(turn.text)

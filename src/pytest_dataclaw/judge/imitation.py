@@ -31,4 +31,6 @@ _SIGNS = re.compile(
 
 def imitates_verdict(text: str) -> bool:
     """Tell whether `text` holds a judge's JSON, asks for a verdict, or poses as a system message. Linear time."""
-    return _SIGNS.search(unicodedata.normalize("NFKC", text).casefold()) is not None
+    # One character at a time: normalizing a long run of combining marks as a whole takes quadratic time.
+    folded = "".join(unicodedata.normalize("NFKC", char) for char in text).casefold()
+    return _SIGNS.search(folded) is not None

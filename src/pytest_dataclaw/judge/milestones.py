@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 
 from pytest_dataclaw.judge.answers import unlabelled
 from pytest_dataclaw.judge.demand import Demand, money_scale
-from pytest_dataclaw.judge.evidence import Block, Clue, Sighting, blocks_of, clue_of
+from pytest_dataclaw.judge.evidence import Block, Sighting, blocks_of, clue_of
 from pytest_dataclaw.judge.gold import expected_of
 from pytest_dataclaw.judge.names import Names
 from pytest_dataclaw.judge.numeric import ExpectedNumber
@@ -116,7 +116,7 @@ def _number_sightings(block: Block, expected: ExpectedNumber, key: str) -> Itera
         slack = 1e-12 * max(abs(low), abs(high))
         for _, stated, start, end in block.numbers_between(low - slack, high + slack):
             exact = rounds_to(stated / factor, value, decimals or None)
-            if exact or abs(stated / factor - value) <= abs(value) * _TOLERANCE and not is_small_count:
+            if exact or (not is_small_count and abs(stated / factor - value) <= abs(value) * _TOLERANCE):
                 yield Sighting(start, end, sure=exact and distinctive)
 
 

@@ -37,7 +37,7 @@ def name_key(name: str) -> str:
 
 
 class Names:
-    """Knows which names mean the same body: `aliases` of the task root, provinces, and a few words of the guidelines."""
+    """Knows which names mean the same: `aliases` of the task root, provinces, and a few words of guidelines."""
 
     def __init__(self, aliases: Iterable[frozenset[str]] = ()) -> None:
         self._sets: dict[str, set[str]] = {}

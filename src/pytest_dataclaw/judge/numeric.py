@@ -10,14 +10,13 @@ Conventions:
 - An unsigned number beside a word of decline is negative; where the question itself asks for a decline, undecided.
 - Of several numbers in a statement: the one in bold, outside brackets, behind the last "=", ":" or "is", or with the
   demanded % is meant, in this order; years and list numbers only if there is nothing else. None of this applies to a
-  statement with words of doubt or correction ("not", "or", 更正). If none is singled out, any right one is undecided.
+  statement with words of doubt or correction ("not", "or", 更正) or with more than 100 numbers. If none is singled out, any right one is undecided.
 """
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
-from decimal import Decimal
 from typing import TYPE_CHECKING
 
 from pytest_dataclaw.judge.answers import bold_spans, tidy
@@ -28,6 +27,7 @@ from pytest_dataclaw.model.verdict import Ruling
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from decimal import Decimal
 
     from pytest_dataclaw.judge.demand import Demand
 
@@ -39,6 +39,7 @@ _COPULA = re.compile(r"[=≈:]|\b(?:is|was|are|equals)\b|[是为](?!否)", re.IG
 _BRACKETS = re.compile(r"\([^()]*\)")
 _YEAR_BEFORE = re.compile(r"\b(?:in|by|for|of|since|year|fy|to|from)\s{0,2}$", re.IGNORECASE)
 _ENUMERATOR = re.compile(r"\s*\(?[0-9]{1,2}[.):、]\s")
+_MANY = 100
 
 UNSTATED = Finding(Ruling.NO, "The statement holds nothing of the expected kind.")
 SEVERAL = "Several values compete and none is marked as final."
@@ -58,7 +59,7 @@ class ExpectedNumber:
         return bool(find_quantities(text)) or mentions_refusal(text)
 
     def is_bare(self, statement: str) -> bool:
-        return parse_quantity(statement) is not None
+        return parse_quantity(statement) is not None or is_refusal(statement)
 
     def rule(self, statement: str) -> Finding:
         if is_refusal(statement):
@@ -120,8 +121,7 @@ class ExpectedChange:
         return self.size.carries(text)
 
     def is_bare(self, statement: str) -> bool:
-        quantity = parse_quantity(statement)
-        return quantity is not None or (len(statement) <= 24 and bool(find_quantities(statement)))
+        return self.size.is_bare(statement) or (len(statement) <= 24 and bool(find_quantities(statement)))
 
     def rule(self, statement: str) -> Finding:
         if is_refusal(statement):
@@ -146,14 +146,14 @@ class ExpectedChange:
 
 def meant(statement: str, *, percent: bool) -> list[Quantity]:
     """Return the quantity that a statement means, or all that compete where it does not say which."""
-    quantities = find_quantities(tidy(statement))
+    text = tidy(statement)
+    quantities = find_quantities(text)
     if _is_one(quantities):
         return quantities[:1]
-    text = tidy(statement)
     quantities = [quantity for quantity in quantities if not _is_incidental(text, quantity)] or quantities
     if _is_one(quantities):
         return quantities[:1]
-    if HEDGE.search(text):
+    if len(quantities) > _MANY or HEDGE.search(text):
         return quantities
     ways: tuple[Callable[[], list[Quantity]], ...] = (
         lambda: find_quantities(" ; ".join(bold_spans(statement))),

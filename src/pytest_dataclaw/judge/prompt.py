@@ -193,7 +193,8 @@ def _shared_aliases(case: Case, gold_text: str) -> list[list[str]]:
 
 
 def _squeezed(text: str) -> str:
-    return "".join(unicodedata.normalize("NFKC", text).casefold().split())
+    """Fold width, case and spaces away; by the character, since whole runs of combining marks take quadratic time."""
+    return "".join("".join(unicodedata.normalize("NFKC", char) for char in text).casefold().split())
 
 
 def _fitted_turns(turns: Sequence[Turn], room: int) -> list[dict[str, Any]]:

@@ -15,7 +15,8 @@ _REGIONS = {
     ("西藏", "西藏自治区"): ("Tibet", "Tibet Autonomous Region", "Xizang", "Xizang Autonomous Region"),
     ("宁夏", "宁夏回族自治区"): ("Ningxia", "Ningxia Hui Autonomous Region", "Ningxia Autonomous Region"),
     ("新疆", "新疆维吾尔自治区"): (
-        "Xinjiang", "Xinjiang Uygur Autonomous Region", "Xinjiang Uyghur Autonomous Region", "Xinjiang Autonomous Region",
+        "Xinjiang", "Xinjiang Uygur Autonomous Region", "Xinjiang Uyghur Autonomous Region",
+        "Xinjiang Autonomous Region",
     ),
 }  # fmt: skip
 _SARS = {"香港": ("Hong Kong",), "澳门": ("Macau", "Macao")}

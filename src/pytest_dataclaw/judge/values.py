@@ -1,4 +1,4 @@
-"""Quantities in text: sign, thousands separators, scientific notation, percent, Chinese and English units, direction."""
+"""Quantities in text: sign, separators, scientific notation, percent, Chinese and English units, direction."""
 
 from __future__ import annotations
 
@@ -11,12 +11,16 @@ _NUMBER = re.compile(
     r"|[+-]?\.[0-9]+"
 )
 _POWER = re.compile(r"\s?[×x*]\s?10\s?(?:\^|\*\*)\s?\{?([+-]?[0-9]{1,2})\}?(?![0-9])")
+_PERCENT = r"\\?%|个?百分点|percent\b|percentage\s{1,2}points?\b|per\s?cent\b|pct\b|ppt?s?\b"
+_SCALE = (
+    r"万亿|千亿|百亿|十亿|亿|千万|百万|十万|万|千(?=[美港]?元)"
+    r"|(?:hundred\s)?(?:trillion|billion|million|thousand)\b|[bm]n\b|(?-i:(?<=[0-9])[KMBT])(?![A-Za-z])"
+)
+_CURRENCY = (
+    r"元|人民币|yuan\b|rmb\b|cny\b|美元|usd\b|(?:u\.?s\.? )?dollars?\b|港元|港币|hkd\b|新台币|ntd\b|欧元|euros?\b"
+)
 _UNIT = re.compile(
-    r"\s{0,3}(?:(?P<percent>\\?%|个?百分点|percent\b|percentage\s{1,2}points?\b|per\s?cent\b|pct\b|ppt?s?\b)"
-    r"|(?P<scale>万亿|千亿|百亿|十亿|亿|千万|百万|十万|万|千(?=[美港]?元)|(?:hundred\s)?(?:trillion|billion|million|thousand)\b|[bm]n\b"
-    r"|(?-i:(?<=[0-9])[KMBT])(?![A-Za-z]))?"
-    r"\s{0,2}(?P<currency>元|人民币|yuan\b|rmb\b|cny\b|美元|usd\b|(?:u\.?s\.? )?dollars?\b|港元|港币|hkd\b|新台币|ntd?\b|欧元|euros?\b|eur\b)?)",
-    re.IGNORECASE,
+    rf"\s{{0,3}}(?:(?P<percent>{_PERCENT})|(?P<scale>{_SCALE})?\s{{0,2}}(?P<currency>{_CURRENCY})?)", re.IGNORECASE
 )
 _CURRENCY_BEFORE = re.compile(r"(?:rmb|cny|usd|hkd|us\$|hk\$|nt\$|[$¥€])\s?$", re.IGNORECASE)
 _SCALES = {
@@ -25,18 +29,20 @@ _SCALES = {
 }  # fmt: skip
 _YUAN = frozenset({"元", "人民币", "yuan", "rmb", "cny", "¥"})
 _UP = (
-    r"提升|提高|上升|增加|增长|上涨|扩大|高于|高出|多出|(?<!最)高(?=\s*[0-9])"
+    r"提升|提高|上升|增加|增长|上涨|扩大|高于|高出|多出|(?<!最)高(?=\s?[0-9])"
     r"|\b(?:increas(?:e|es|ed)|rise|rises|rose|up|higher|above|gain|gained|grew|improved)\b"
 )
 _DOWN = (
-    r"下降|降低|减少|下滑|下跌|缩小|(?<!不)低于|低出|少于|(?<!最)低(?=\s*[0-9])"
+    r"下降|降低|减少|下滑|下跌|缩小|(?<!不)低于|低出|少于|(?<!最)低(?=\s?[0-9])"
     r"|\b(?:decreas(?:e|es|ed)|declin(?:e|es|ed)|fall|falls|fell|down|lower|below|drop|drops|dropped|reduc(?:ed|tion))\b"
 )
 DOWN_WORD = re.compile(_DOWN, re.IGNORECASE)
-_DIRECTION_BEFORE = re.compile(rf"(?:(?P<up>{_UP})|(?P<down>{_DOWN}))(?:了|约|\bby\b|\bof\b|\babout\b|[\s:*(])*$", re.I)
+_DIRECTION_BEFORE = re.compile(
+    rf"(?:(?P<up>{_UP})|(?P<down>{_DOWN}))(?:了|约|\bby\b|\bof\b|\babout\b|[\s:*(]){{0,12}}", re.IGNORECASE
+)
 _DIRECTION_AFTER = re.compile(
-    r"\s?[(\[]?\s?(?:(?P<up>提升|提高|上升|增加|增长|increased?|higher|up)|(?P<down>下降|降低|减少|decreased?|declined?|lower|down))"
-    r"(?![A-Za-z])",
+    r"\s?[(\[]?\s?(?:(?P<up>提升|提高|上升|增加|增长|increased?|higher|up)"
+    r"|(?P<down>下降|降低|减少|decreased?|declined?|lower|down))(?![A-Za-z])",
     re.IGNORECASE,
 )
 # Wide enough for the longest literal below times the largest power and scale, so that quantize never overflows.
@@ -79,7 +85,7 @@ def decimals_of(value: Decimal) -> int:
 
 
 def rounds_to(stated: Decimal, expected: Decimal, decimals: int | None) -> bool:
-    """Tell whether `stated`, rounded to `decimals` (half up or half even), is `expected`; None: whether they are equal."""
+    """Tell whether `stated` rounded to `decimals` (half up or half even) is `expected`; None: if they are equal."""
     return stated == expected or (decimals is not None and expected in rounded(stated, decimals))
 
 
@@ -91,9 +97,10 @@ def rounded(value: Decimal, decimals: int) -> set[Decimal]:
 
 def find_quantities(text: str) -> list[Quantity]:
     """Return the quantities of a text in order; digits inside words (CR4), versions and overlong literals are none."""
+    directions = {match.end(): 1 if match["up"] else -1 for match in _DIRECTION_BEFORE.finditer(text)}
     found: list[Quantity] = []
     for match in _NUMBER.finditer(text):
-        quantity = _read(text, match)
+        quantity = _read(text, match, directions) if not found or match.start() >= found[-1].end else None
         if quantity is not None:
             found.append(quantity)
     return found
@@ -103,11 +110,11 @@ def parse_quantity(text: str) -> Quantity | None:
     """Return the quantity that the whole text is (surrounding blanks apart), or None."""
     stripped = text.strip()
     match = _NUMBER.match(stripped) if len(stripped) <= 2 * _LONGEST_LITERAL else None
-    quantity = _read(stripped, match) if match else None
+    quantity = _read(stripped, match, {}) if match else None
     return quantity if quantity and quantity.end == len(stripped) else None
 
 
-def _read(text: str, match: re.Match[str]) -> Quantity | None:
+def _read(text: str, match: re.Match[str], directions: dict[int, int]) -> Quantity | None:
     start, end = match.span()
     literal = match[0]
     before = text[start - 1] if start else ""
@@ -135,7 +142,7 @@ def _read(text: str, match: re.Match[str]) -> Quantity | None:
         percent=percent is not None,
         scale=_factor(scale) if scale else (Decimal(1) if written else None),
         foreign=bool(written) and written.lower() not in _YUAN,
-        direction=_direction(text, start, end),
+        direction=directions.get(start) or _direction_after(text, end),
     )
 
 
@@ -157,8 +164,8 @@ def _factor(unit: str) -> Decimal:
     return Decimal(1).scaleb(_SCALES[word] + (2 if unit.lower().startswith("hundred") else 0))
 
 
-def _direction(text: str, start: int, end: int) -> int:
-    found = _DIRECTION_BEFORE.search(text[max(0, start - 32) : start]) or _DIRECTION_AFTER.match(text[end : end + 24])
+def _direction_after(text: str, end: int) -> int:
+    found = _DIRECTION_AFTER.match(text, end)
     if found is None:
         return 0
     return 1 if found["up"] else -1

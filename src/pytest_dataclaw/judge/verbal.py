@@ -50,7 +50,7 @@ class ExpectedPolarity:
         return bool(polarities(unlabelled(text))) or mentions_refusal(text)
 
     def is_bare(self, statement: str) -> bool:
-        return len(statement) <= 12 and len(polarities(statement)) == 1
+        return (len(statement) <= 12 and len(polarities(statement)) == 1) or is_refusal(statement)
 
     def rule(self, statement: str) -> Finding:
         if is_refusal(statement):
@@ -74,7 +74,7 @@ class ExpectedName:
         return any(char.isalpha() for char in text)
 
     def is_bare(self, statement: str) -> bool:
-        return self.names.knows(statement)
+        return self.names.knows(statement) or is_refusal(statement)
 
     def rule(self, statement: str) -> Finding:
         if is_refusal(statement):
@@ -114,7 +114,7 @@ class ExpectedText:
         return any(char.isalnum() for char in text)
 
     def is_bare(self, statement: str) -> bool:
-        return text_key(statement) == text_key(self.text)
+        return text_key(statement) == text_key(self.text) or is_refusal(statement)
 
     def rule(self, statement: str) -> Finding:
         if is_refusal(statement):

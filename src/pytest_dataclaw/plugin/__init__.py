@@ -17,6 +17,8 @@ from pytest_dataclaw.settings import OPTIONS
 if TYPE_CHECKING:
     from pathlib import Path
 
+pytest_plugins = ["pytest_dataclaw.plugin.fixtures"]
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the option table as flags and ini keys."""

@@ -58,7 +58,6 @@ def activate(config: pytest.Config, task_file: Path) -> None:
     if RUN in config.stash or USAGE_ERROR in config.stash:
         _check_same_root(config, task_file)
         return
-    from pytest_dataclaw.plugin import fixtures
     from pytest_dataclaw.plugin.reporting import TrialReports
 
     try:
@@ -75,7 +74,6 @@ def activate(config: pytest.Config, task_file: Path) -> None:
             except UsageError as error:
                 config.stash[USAGE_ERROR] = error
             config.pluginmanager.register(controller, "dataclaw-controller")
-        config.pluginmanager.register(fixtures, "dataclaw-fixtures")
     # Registered last, hence called first: a usage error must come before any other plugin's work on the items.
     config.pluginmanager.register(TrialReports(config), "dataclaw-reports")
 

