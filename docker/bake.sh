@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Fill the caches of Node and of OpenClaw's plugin loader by one start and one turn, for each profile, on a stub model.
+# Fill Node's compile cache by one start and one turn of each profile on a stub model.
 #
 # For the image build, as the user that will run OpenClaw: Node keeps one compile cache per uid.
 set -euo pipefail
@@ -44,5 +44,4 @@ stub=$!
 turn "$(config '')"
 turn "$(config ',"plugins": {"enabled": false}, "tools": {"allow": ["read", "write", "edit", "exec", "process"]}')"
 kill "$stub"
-cp -r /tmp/jiti /opt/dataclaw/cache/jiti
-du -sh /opt/dataclaw/cache/*
+du -sh "$NODE_COMPILE_CACHE"

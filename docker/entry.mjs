@@ -2,21 +2,17 @@
 //
 //   node entry.mjs --socket PATH --port N --seconds N [--grace N] [-- COMMAND ARG...]
 //
-// The container's log is COMMAND's output. Exit codes, for the one who watches the container:
+// The container's log is COMMAND's output, and one last line that says why it ended.
+import { spawn } from 'node:child_process';
+import { parseArgs } from 'node:util';
+import { forward, whenGone } from './forward.mjs';
+
+// Exit codes, for the one who watches the container.
 const TIME_UP = 124; // --seconds have passed
 const PROXY_GONE = 121; // nobody has listened on the socket for --grace seconds
 const COMMAND_ENDED = 120; // COMMAND ended, however it did; the log's last line has its status
 const BAD_START = 119; // wrong arguments, port taken, COMMAND not found
 const STOPPED = 143; // SIGTERM
-
-import { spawn } from 'node:child_process';
-import fs from 'node:fs';
-import os from 'node:os';
-import path from 'node:path';
-import { parseArgs } from 'node:util';
-import { forward, whenGone } from './forward.mjs';
-
-const BAKED_JITI = '/opt/dataclaw/cache/jiti';
 
 function end(code, reason) {
   process.stderr.write(`dataclaw: ${reason}\n`, () => process.exit(code));
@@ -37,11 +33,6 @@ function settings() {
   return { socket: values.socket, port, seconds, grace, command: positionals };
 }
 
-/** OpenClaw's plugin loader keeps its cache in the temporary folder, which is empty in every new container. */
-function seedPluginCache() {
-  if (fs.existsSync(BAKED_JITI)) fs.cpSync(BAKED_JITI, path.join(os.tmpdir(), 'jiti'), { recursive: true });
-}
-
 function run([program, ...args]) {
   const child = spawn(program, args, { stdio: ['ignore', 'inherit', 'inherit'] });
   child.once('error', (error) => end(BAD_START, `cannot start ${program}: ${error.message}`));
@@ -54,7 +45,6 @@ try {
   setTimeout(() => end(TIME_UP, `time is up after ${seconds} s`), seconds * 1000);
   whenGone(socket, grace, () => end(PROXY_GONE, `the model proxy has been gone for ${grace} s`));
   await forward(port, socket);
-  seedPluginCache();
   if (command.length > 0) run(command);
 } catch (error) {
   end(BAD_START, error.message);

@@ -45,7 +45,9 @@ function attempt(job, onReady) {
     const socket = new WebSocket(`ws://127.0.0.1:${job.port}`);
     const send = (id, params) => socket.send(JSON.stringify({ type: 'req', id, method: id, params }));
     let accepted = false;
-    socket.onclose = ({ code, reason }) => resolve(accepted ? { status: 'closed', error: { code, reason } } : null);
+    const ended = (error) => resolve(accepted ? { status: 'closed', error } : null);
+    socket.onclose = ({ code, reason }) => ended({ code, reason });
+    socket.onerror = ({ message }) => ended({ message }); // a refused connection gives no close event
     socket.onmessage = ({ data }) => {
       const frame = JSON.parse(data);
       if (frame.event === 'connect.challenge') send('connect', credentials(job.token, frame.payload.nonce));

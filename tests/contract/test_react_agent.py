@@ -235,6 +235,7 @@ def test_text_that_no_utf8_can_carry(run: Run) -> None:
         (fails(503, "context length server down"), EndReason.PROVIDER_ERROR, "HTTP 503: context length server down"),
         (Answer(502, b"<html>bad gateway</html>"), EndReason.PROVIDER_ERROR, "HTTP 502"),
         (Answer(200, b"<html>hello</html>"), EndReason.PROVIDER_ERROR, "not JSON"),
+        (Answer(200, b"[" * 100_000), EndReason.PROVIDER_ERROR, "not JSON"),
         (Answer(200, b'{"error": {"code": 502}}'), EndReason.PROVIDER_ERROR, "not a chat completion: {"),
         (Answer(200, b'{"choices": []}'), EndReason.PROVIDER_ERROR, "not a chat completion"),
         (Answer(200, b'{"choices": [{"message": {"tool_calls": [{}]}}]}'), EndReason.PROVIDER_ERROR, "not a chat"),

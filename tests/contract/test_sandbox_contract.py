@@ -253,7 +253,8 @@ class TestTimeLimit:
 
     def test_a_command_that_ignores_signals(self, sandbox: Sandbox, label: str) -> None:
         started = time.monotonic()
-        assert run(sandbox, f"trap '' TERM INT HUP; {sleeper(label)}; sleep 60", timeout=0.5).timed_out
+        command = f"trap '' TERM INT HUP; {sleeper(label, 'setsid')} & {sleeper(label)}; sleep 60"
+        assert run(sandbox, command, timeout=0.5).timed_out
         assert time.monotonic() - started < 4
         wait_for(label, 0)
 

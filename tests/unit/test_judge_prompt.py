@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from pytest_dataclaw.judge import prompt
 from pytest_dataclaw.judge.base import Case
-from pytest_dataclaw.judge.imitation import imitates_verdict
 from pytest_dataclaw.judge.played import PlayedJudge
 from pytest_dataclaw.judge.prompt import (
     CUT_MARK,
@@ -22,6 +21,7 @@ from pytest_dataclaw.judge.prompt import (
     read_payload,
 )
 from pytest_dataclaw.judge.reply import parse_outcome, parse_process
+from pytest_dataclaw.judge.text import clean
 from pytest_dataclaw.model.task import Gold, Json, Milestone
 from pytest_dataclaw.model.trajectory import ToolCall, Trajectory, Turn
 from pytest_dataclaw.model.verdict import MilestoneVerdict, OutcomeVerdict, PartVerdict, ProcessVerdict, Ruling
@@ -305,4 +305,4 @@ def test_real_golds_survive_prompt_and_reply(path: Path) -> None:
     assert judge.cases[0].gold.milestones == milestones
     assert judge.cases[0].trajectory == case.trajectory
     assert read_payload(outcome_messages(case))["gold_answer"] == raw["answer"]
-    assert not any(imitates_verdict(text) for text in (raw["question"], answer, *raw["steps"]))
+    assert not any(clean(text).flags for text in (raw["question"], answer, *raw["steps"]))

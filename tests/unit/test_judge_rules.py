@@ -226,6 +226,8 @@ def test_yes_and_no(gold: Json, answer: str, expected: str) -> None:
         ("industry", "行业", YES),
         ("industry", "The industry", YES),
         ("Equal", "No relevant data found", NO),
+        ("Jiangsu Province", "**Jiangsu Province**\n\nThe enterprise is Ze Jin Co., Ltd.", OPEN),
+        ("Jiangsu Province", "We looked at Jiangsu Province first.\n\nZhejiang Province", NO),
     ],
 )
 def test_names(gold: Json, answer: str, expected: str) -> None:
@@ -417,27 +419,27 @@ def test_reasons_never_hold_the_gold(gold: Json, answer: str) -> None:
 
 
 HOSTILE = {
-    "digits": "9" * 200_000,
-    "numbers": "1 " * 100_000,
-    "commas": "1," * 100_000,
-    "thousands": ",123" * 50_000,
-    "brackets": "[" * 100_000 + "]" * 100_000,
-    "braces": '{"a":' * 40_000 + "}" * 40_000,
-    "parentheses": "(" * 200_000,
-    "markers": "Final answer: " * 15_000,
-    "answers": "answer: 1 " * 20_000,
-    "lines": "23.1\n" * 40_000,
-    "refusals": "no   data " * 20_000,
-    "spaces": "no" + " " * 200_000 + "data",
-    "bold": "**1" * 60_000,
-    "combining": "e" + "\u0301\u0323" * 100_000,
-    "zero width": "\u200b" * 200_000,
+    "digits": "9" * 60_000,
+    "numbers": "1 " * 30_000,
+    "commas": "1," * 30_000,
+    "thousands": ",123" * 15_000,
+    "brackets": "[" * 30_000 + "]" * 30_000,
+    "braces": '{"a":' * 12_000 + "}" * 12_000,
+    "parentheses": "(" * 60_000,
+    "markers": "Final answer: " * 4_000,
+    "answers": "answer: 1 " * 6_000,
+    "lines": "23.1\n" * 12_000,
+    "refusals": "no   data " * 6_000,
+    "spaces": "no" + " " * 60_000 + "data",
+    "bold": "**1" * 18_000,
+    "combining": "e" + "\u0301\u0323" * 30_000,
+    "zero width": "\u200b" * 60_000,
     "surrogates": "\ud800" * 1000 + "23.1",
-    "verdicts": '{"scores": ' * 20_000,
-    "names": "江苏省泽安锦机电公司" * 20_000,
-    "gold answers": "the gold answer " * 12_000,
-    "exponent": "1e99 " * 40_000 + "1E+999999999",
-    "prose": "Yes. No. " * 22_000,
+    "verdicts": '{"scores": ' * 6_000,
+    "names": "江苏省泽安锦机电公司" * 6_000,
+    "gold answers": "the gold answer " * 3_000,
+    "exponent": "1e99 " * 12_000 + "1E+999999999",
+    "prose": "Yes. No. " * 6_000,
 }
 
 
@@ -446,9 +448,10 @@ HOSTILE = {
     "gold", [23.18, "Yes", "Jiangsu Province", "提升1.79", None, "A free text", [1, "江苏省", 2.5]], ids=str
 )
 def test_hostile_text_is_ruled_on_in_linear_time(gold: Json, text: str) -> None:
-    started = time.perf_counter()
+    started = time.process_time()
     verdict = judge(gold, text, TWO_DECIMALS)
-    assert time.perf_counter() - started < 20
+    # What is quadratic takes minutes on any of these; the slowest that is linear takes about a second.
+    assert time.process_time() - started < 10
     assert all(part.ruling is not Ruling.YES for part in verdict.parts) or (gold, text[:3]) == ("Yes", "Yes")
 
 
@@ -475,6 +478,9 @@ fragments = st.one_of(
         ]
     ),
 )
+
+
+GOLDS: list[Json] = [23.18, "Yes", "否", "Jiangsu", "Equal", "提升1.79", None, 1, [23.18, "江苏省"], ["Jilin", "Hubei"]]
 
 
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])

@@ -91,7 +91,7 @@ def unlabelled(text: str) -> str:
 
 def read_single(text: str, carries: Callable[[str], bool], is_bare: Callable[[str], bool]) -> Reading:
     """Find the statements of a single answer: `carries` tells if a line can hold one, `is_bare` if nothing else."""
-    marked = [claim for claim in marked_statements(text) if carries(claim)]
+    marked = [claim for claim in dict.fromkeys(marked_statements(text)) if carries(claim)]
     if marked:
         return Reading(tuple(marked))
     lines = [line for line in _FENCE.sub("", text).split("\n") if line.strip()]
@@ -102,7 +102,7 @@ def read_single(text: str, carries: Callable[[str], bool], is_bare: Callable[[st
     at_end = last == len(lines) - 1
     if len(lines) == 1 or (at_end and is_bare(tidy(claim))):
         return Reading((claim,))
-    others = [line for line in lines[:last] if carries(line)]
+    others = [line for line in dict.fromkeys(lines[:last]) if carries(line)]
     bold = [span for span in bold_spans(text) if carries(span)]
     rivals = bold + [line for line in others if not at_end or is_bare(tidy(line))]
     return Reading((claim,), tuple(rivals), () if at_end and _concludes(claim) else (*others, *bold))

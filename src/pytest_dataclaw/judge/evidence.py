@@ -61,18 +61,15 @@ class Block:
         return self.numbers[start : bisect_right(self.numbers, high, key=lambda item: item[0])]
 
     def around(self, start: int, end: int) -> str:
-        """Return, in lower case, the text near a span: its lines and the neighbouring ones, at most 200 characters off.
-
-        The call's arguments are added where the block is short of numbers, so that they can only be about these.
-        """
+        """Return, in lower case, what is near a span: its lines and their neighbours, at most 200 characters off."""
         low = self._line_start(self._line_start(start) - 1, start - _NEAR)
         high = self._line_end(self._line_end(end) + 1, end + _NEAR)
-        near = self.text[low:start] + " " + self.text[end:high]
-        return (near + "\n" + self._short_block_arguments).casefold()
+        return (self.text[low:start] + " " + self.text[end:high]).casefold()
 
     @cached_property
-    def _short_block_arguments(self) -> str:
-        return clean(self._arguments).text.replace("\\n", "\n") if len(self.numbers) <= _FEW else ""
+    def arguments(self) -> str:
+        """The call's arguments in lower case; "" where the block has more numbers than they can be about."""
+        return clean(self._arguments).text.replace("\\n", "\n").casefold() if len(self.numbers) <= _FEW else ""
 
     def _line_start(self, position: int, least: int = 0) -> int:
         return max(self.text.rfind("\n", 0, max(position, 0)) + 1, least, 0)
@@ -90,17 +87,16 @@ class Clue:
     words: frozenset[str]
     spellings: tuple[tuple[str, frozenset[str]], ...] = ()
 
-    def is_in(self, text: str) -> bool:
-        """Tell whether at least half of the words stand in a text of lower case; without words, never."""
-        needed = -(-len(self.words) // 2)
-        present = {word for word in self.words if word in text}
-        for spelling, words in self.spellings:
-            if spelling in text:
-                present |= words
-        if not self.words or len(present) < needed:
-            return False
-        spelled = frozenset().union(*(words for spelling, words in self.spellings if spelling in text))
-        return len(present & (significant(text) | spelled)) >= needed
+    def found_in(self, text: str) -> set[str]:
+        """Return those of the words that stand in a text of lower case, or are stood for there."""
+        spelled = [words for spelling, words in self.spellings if spelling in text]
+        # The plain search is much faster than taking the text apart, and rarely finds anything.
+        plain = any(word in text for word in self.words)
+        return set().union(*spelled, self.words & significant(text) if plain else ())
+
+    def suffices(self, words: set[str]) -> bool:
+        """Tell whether these are at least half of the words; without words, never."""
+        return bool(self.words) and 2 * len(words) >= len(self.words)
 
 
 def clue_of(key: str, value_text: str, name_sets: Iterable[frozenset[str]]) -> Clue:

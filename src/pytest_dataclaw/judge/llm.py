@@ -9,7 +9,6 @@ from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from pytest_dataclaw.errors import JudgeError
-from pytest_dataclaw.judge.imitation import imitates_verdict
 from pytest_dataclaw.judge.prompt import PROMPT_VERSION, Messages, correction, outcome_messages, process_messages
 from pytest_dataclaw.judge.reply import (
     ReplyFault,
@@ -19,6 +18,7 @@ from pytest_dataclaw.judge.reply import (
     part_keys,
     process_schema,
 )
+from pytest_dataclaw.judge.text import clean
 from pytest_dataclaw.model.verdict import OutcomeVerdict, ProcessVerdict
 
 if TYPE_CHECKING:
@@ -82,13 +82,13 @@ class LLMJudge:
         return self._name
 
     def judge_outcome(self, case: Case) -> OutcomeVerdict:
-        """Rule on every part of the answer; an answer that imitates a verdict is flagged, nothing more."""
+        """Rule on every part of the answer; an answer that imitates a verdict or hides text is only flagged."""
         keys = part_keys(case.gold)
         question = _Question(
             "outcome", outcome_messages(case), outcome_schema(keys), lambda text: parse_outcome(text, keys)
         )
         parts, chat = self._ask(question)
-        flags = ("imitates_verdict",) if imitates_verdict(case.answer) else ()
+        flags = clean(case.answer).flags
         return OutcomeVerdict(self._name, parts, attempts=len(chat), flags=flags, chat=chat)
 
     def judge_process(self, case: Case) -> ProcessVerdict:

@@ -65,9 +65,11 @@ def _rule(
     seen = False
     for turn, blocks in shown:
         for block in blocks:
+            given = clue.found_in(block.arguments)
             for sighting in look(block):
                 seen = True
-                if sighting.sure or clue.is_in(block.around(sighting.start, sighting.end)):
+                near = block.around(sighting.start, sighting.end)
+                if sighting.sure or clue.suffices(given | clue.found_in(near)):
                     reason = "The turn shows the value by itself." if sighting.sure else "The turn shows it in context."
                     return MilestoneVerdict(milestone.key, Ruling.YES, turn, "value", reason)
     if seen:

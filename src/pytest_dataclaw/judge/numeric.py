@@ -10,7 +10,8 @@ Conventions:
 - An unsigned number beside a word of decline is negative; where the question itself asks for a decline, undecided.
 - Of several numbers in a statement: the one in bold, outside brackets, behind the last "=", ":" or "is", or with the
   demanded % is meant, in this order; years and list numbers only if there is nothing else. None of this applies to a
-  statement with words of doubt or correction ("not", "or", 更正) or with more than 100 numbers. If none is singled out, any right one is undecided.
+  statement with words of doubt or correction ("not", "or", 更正) or with more than 100 numbers. If none is singled out,
+  any right one is undecided.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ _COPULA = re.compile(r"[=≈:]|\b(?:is|was|are|equals)\b|[是为](?!否)", re.IG
 _BRACKETS = re.compile(r"\([^()]*\)")
 _YEAR_BEFORE = re.compile(r"\b(?:in|by|for|of|since|year|fy|to|from)\s{0,2}$", re.IGNORECASE)
 _ENUMERATOR = re.compile(r"\s*\(?[0-9]{1,2}[.):、]\s")
-_MANY = 100
+MANY = 100
 
 UNSTATED = Finding(Ruling.NO, "The statement holds nothing of the expected kind.")
 SEVERAL = "Several values compete and none is marked as final."
@@ -153,7 +154,7 @@ def meant(statement: str, *, percent: bool) -> list[Quantity]:
     quantities = [quantity for quantity in quantities if not _is_incidental(text, quantity)] or quantities
     if _is_one(quantities):
         return quantities[:1]
-    if len(quantities) > _MANY or HEDGE.search(text):
+    if len(quantities) > MANY or HEDGE.search(text):
         return quantities
     ways: tuple[Callable[[], list[Quantity]], ...] = (
         lambda: find_quantities(" ; ".join(bold_spans(statement))),

@@ -23,7 +23,7 @@ from pytest_dataclaw.judge.expected import Expected, Finding, combine
 from pytest_dataclaw.judge.gold import expected_of
 from pytest_dataclaw.judge.milestones import rule_on_milestones
 from pytest_dataclaw.judge.names import Names
-from pytest_dataclaw.judge.numeric import REFUSED, SEVERAL, UNSTATED, ExpectedChange, ExpectedNumber
+from pytest_dataclaw.judge.numeric import MANY, REFUSED, SEVERAL, UNSTATED, ExpectedChange, ExpectedNumber
 from pytest_dataclaw.judge.phrases import is_refusal
 from pytest_dataclaw.judge.text import clean
 from pytest_dataclaw.judge.values import find_quantities, parse_quantity
@@ -105,6 +105,8 @@ def _rule_prose(text: str, expectations: list[Expected]) -> list[Finding]:
     if len(numeric) == len(stated):
         remaining = iter(stated)
         return [item.rule(next(remaining)) if item in numeric else item.rule(text) for item in expectations]
+    if len(stated) > MANY:
+        return [Finding(Ruling.UNDECIDED, SEVERAL) for _ in expectations]
     findings = []
     for item in expectations:
         tried = [item.rule(one) for one in (stated if item in numeric else [text])]

@@ -15,7 +15,7 @@ IMITATES_VERDICT = "imitates_verdict"
 _ANSI = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 _DASHES = frozenset("‐‑‒–—―−﹘﹣－")
 _VERDICT_KEY = re.compile(
-    r'"(?:scores|match|part_[0-9]{1,3}|verdict|ruling)"\s{0,8}:'
+    r'\\?"(?:scores|match|part_[0-9]{1,3}|verdict|ruling)\\?"\s{0,8}:'
     r'|"(?:total|score)"\s{0,8}:\s{0,8}(?:[01](?:\.0{1,4})?|true|false)\s{0,8}[,}]'
 )
 _ADDRESS = re.compile(
@@ -25,6 +25,8 @@ _ADDRESS = re.compile(
     r"|\bignore\s{1,3}(?:all|any|the|your|previous|prior|above)\b[^\n]{0,30}\b(?:instructions?|rubric|guidelines?|rules)\b"
     r"|(?:^|(?<=\n))[ \t>*#\[(]{0,8}(?:system|judge|grader|evaluator)\b[^\n:]{0,20}:"
     r"|\b(?-i:SYSTEM|JUDGE|GRADER)\b[^\n:]{0,12}:"
+    r"|\b(?:full\s{1,3}(?:marks|score|credit)|you\s{1,3}are\s{1,3}(?:now\s{1,3})?an?\b[^\n]{0,20}\b(?:judge|grader|evaluator))\b"
+    r"|\[system[^\]\n]{0,20}\]|<<<(?:END|DATA)\b[^\n>]{0,80}>>>"
     r"|\bverdict\W{1,4}(?:correct|match|pass|yes|1)\b"
     r"|<\|[a-z_]{2,20}\|>|\[/?inst\]|</?(?:system|verdict|judge|grading|score)>"
     r"|(?:^|(?<=\n))[ \t*_#]{0,6}(?:score|total|grade|得分|总分)[ \t*_]{0,4}[:=][ \t*_]{0,4}"

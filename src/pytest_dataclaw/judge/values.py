@@ -122,7 +122,8 @@ def _read(text: str, match: re.Match[str], directions: dict[int, int]) -> Quanti
     if signed and before and ((before.isascii() and before.isalnum()) or before in ")]%-年月日"):
         # A range or a subtraction: the dash is no sign.
         literal, start, signed, before = literal[1:], start + 1, False, "-"
-    if len(literal) > _LONGEST_LITERAL or (not signed and _inside_word(text, before, end)):
+    tail_of_another = literal[0] == "." and before.isdigit()
+    if len(literal) > _LONGEST_LITERAL or tail_of_another or (not signed and _inside_word(text, before, end)):
         return None
     value = Decimal(literal.replace(",", ""))
     power = _POWER.match(text, end)
@@ -149,9 +150,8 @@ def _read(text: str, match: re.Match[str], directions: dict[int, int]) -> Quanti
 def _inside_word(text: str, before: str, end: int) -> bool:
     """Tell whether an unsigned number is a piece of a word or of a dotted version, not a number of its own."""
     after = text[end : end + 2]
-    return (before.isascii() and (before.isalpha() or before in ("_", "#"))) or (
-        len(after) == 2 and after[0] == "." and after[1].isdigit()
-    )
+    dotted = len(after) == 2 and after[0] == "." and after[1].isdigit()
+    return dotted or (before.isascii() and (before.isalpha() or before in ("_", "#")))
 
 
 def _symbol_before(text: str, start: int) -> str:

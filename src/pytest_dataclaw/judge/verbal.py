@@ -32,6 +32,7 @@ _CJK = r"\u3400-\u9fff"
 _NAMES_ANOTHER = re.compile(
     r"[0-9]|(?<!^)\b[A-Z]|\b(?:not|no|or|nor|than|vs|versus|and|neither|both|except)\b|[不非未或和与比及]|公司|集团|省|市|自治区|相等|行业"
 )
+_VERB = re.compile(r"\b(?:is|was|are|were|has|have)\b|[是为]", re.IGNORECASE)
 _GLUE = frozenset("是为即属于在的:,;.。!()[]\"'“”‘’「」《》 \n\t")
 
 
@@ -74,7 +75,7 @@ class ExpectedName:
         return any(char.isalpha() for char in text)
 
     def is_bare(self, statement: str) -> bool:
-        return self.names.knows(statement) or is_refusal(statement)
+        return (self.names.knows(statement) and not _VERB.search(statement)) or is_refusal(statement)
 
     def rule(self, statement: str) -> Finding:
         if is_refusal(statement):
