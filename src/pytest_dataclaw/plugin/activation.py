@@ -10,6 +10,7 @@ import json
 import os
 import secrets
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from pytest_dataclaw.record.index import StoredRecord
 
 WORKER_INPUT = "dataclaw"
+CONTROLLER = "dataclaw-controller"
 
 
 @dataclass
@@ -62,18 +64,15 @@ def activate(config: pytest.Config, task_file: Path) -> None:
 
     try:
         run = config.stash[RUN] = _make_run(config, task_file)
-    except UsageError as error:
-        config.stash[USAGE_ERROR] = error
-    else:
         if not is_worker(config):
             from pytest_dataclaw.plugin.controller import Controller
 
             controller = Controller(config, run)
-            try:
-                controller.identify()
-            except UsageError as error:
-                config.stash[USAGE_ERROR] = error
-            config.pluginmanager.register(controller, "dataclaw-controller")
+            controller.identify()
+            config.pluginmanager.register(controller, CONTROLLER)
+    except UsageError as error:
+        config.stash[USAGE_ERROR] = error
+    _run_nothing_where_nothing_failed(config)
     # Registered last, hence called first: a usage error must come before any other plugin's work on the items.
     config.pluginmanager.register(TrialReports(config), "dataclaw-reports")
 
@@ -83,16 +82,17 @@ def begin_distributed(config: pytest.Config) -> None:
 
     The controller collects nothing, so the files are looked for here.
     """
-    first = next(iter(find_task_files(_argument_paths(config))), None)
-    if first is None:
-        return
-    activate(config, first)
+    for path in _argument_paths(config):
+        for task_file in islice(find_task_files([path]), 1):
+            activate(config, task_file)
     if USAGE_ERROR in config.stash:
         raise pytest.UsageError(str(config.stash[USAGE_ERROR]))
+    if RUN not in config.stash:
+        return
     # Long, uneven trials: hand them out one by one unless the user says otherwise.
     if getattr(config.option, "maxschedchunk", 0) is None:
         config.option.maxschedchunk = 1
-    config.pluginmanager.get_plugin("dataclaw-controller").begin()  # type: ignore[union-attr]  # registered by activate
+    config.pluginmanager.get_plugin(CONTROLLER).begin()  # type: ignore[union-attr]  # registered by activate
 
 
 def tasks_folder(config: pytest.Config, root: str) -> Path:
@@ -157,6 +157,13 @@ def _settings(config: pytest.Config, root: Path) -> Settings:
         ini={o.dest: str(config.getini(o.dest)) for o in OPTIONS},
     )
     return resolve(sources, invocation_dir=config.invocation_params.dir, base_dir=root)
+
+
+def _run_nothing_where_nothing_failed(config: pytest.Config) -> None:
+    """Let `--lf` run nothing where nothing failed, unless --lfnf says otherwise: a whole benchmark costs money."""
+    given = (*config.invocation_params.args, *config.getini("addopts"))
+    if not any(str(argument).startswith(("--lfnf", "--last-failed-no-failures")) for argument in given):
+        config.option.last_failed_no_failures = "none"
 
 
 def _check_same_root(config: pytest.Config, task_file: Path) -> None:

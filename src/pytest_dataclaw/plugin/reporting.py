@@ -45,10 +45,14 @@ class TrialReports:
         self._config = config
 
     @pytest.hookimpl(tryfirst=True)
-    def pytest_collection_modifyitems(self) -> None:
-        """Report a usage error that was met while collecting, before anything is started."""
+    def pytest_collection_modifyitems(self, session: pytest.Session, items: list[pytest.Item]) -> None:
+        """Start nothing after a usage error, nor (as pytest does, but not xdist) beside a file that is broken."""
+        from pytest_dataclaw.plugin.nodes import TaskItem
+
         if USAGE_ERROR in self._config.stash:
             raise pytest.UsageError(str(self._config.stash[USAGE_ERROR]))
+        if session.testsfailed and not self._config.option.continue_on_collection_errors:
+            items[:] = [item for item in items if not isinstance(item, TaskItem)]
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_makereport(

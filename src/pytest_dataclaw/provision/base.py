@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from contextlib import AbstractContextManager
+    from pathlib import Path
 
-    from pytest_dataclaw.model.run import TrialKey
+    from pytest_dataclaw.model.result import EndReason
+    from pytest_dataclaw.model.run import ModelEndpoint, TrialKey
     from pytest_dataclaw.model.task import Brief
 
 
@@ -26,6 +28,14 @@ class ExecResult:
     dropped_bytes: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class Fate:
+    """How a sandbox ended by itself: an end reason that its contents caused (`oom`, `agent_crash`, ...) and details."""
+
+    end_reason: EndReason
+    detail: str
+
+
 class Sandbox(Protocol):
     """A provisioned sandbox. Errors of the sandbox itself are SandboxError; a failing command is an ExecResult."""
 
@@ -37,6 +47,19 @@ class Sandbox(Protocol):
     def workspace(self) -> str:
         """The working directory as the agent sees it; the files lie below it at their `dest`."""
 
+    @property
+    def socket(self) -> Path | None:
+        """Where the proxy has to listen for this trial; None if what runs in the sandbox reaches its loopback."""
+
+    def reach(self, endpoint: ModelEndpoint) -> ModelEndpoint:
+        """Return a leased endpoint as it is reached from inside the sandbox."""
+
+    def write_file(self, path: str, data: bytes) -> None:
+        """Write a file in the sandbox (absolute path there), readable by the agent's user only; parents are made."""
+
+    def read_file(self, path: str, *, limit: int) -> bytes | None:
+        """Return the first `limit` bytes of a regular file in the sandbox, following no link; None if there is none."""
+
     def exec(self, command: str, *, timeout: float) -> ExecResult:
         """Run a shell command in the workspace; kill it and all its children after `timeout` seconds."""
 
@@ -45,6 +68,9 @@ class Sandbox(Protocol):
 
     def verify(self) -> None:
         """Raise SandboxError if the benchmark's own files were changed since provisioning. Call after `stop`."""
+
+    def fate(self) -> Fate | None:
+        """Tell what became of the sandbox from inside, where it ended before it was stopped; None otherwise."""
 
     def digests(self) -> Mapping[str, str]:
         """Return SHA-256 digests by name of what was provisioned: at least `data`."""

@@ -29,7 +29,8 @@ _LIST_PACKAGES = r"""
 set -e
 dpkg-query --show --showformat '${binary:Package} ${Version}\n'
 if python3 -m pip --version >/dev/null 2>&1; then python3 -m pip list --format=freeze --disable-pip-version-check; fi
-if npm --version >/dev/null 2>&1; then npm list --global --all --parseable --long || test $? = 1; fi
+if command -v node >/dev/null; then echo "node $(node --version)"; fi
+if command -v npm >/dev/null; then npm list --global --all --parseable --long || test $? = 1; fi
 """
 """`npm list` exits with 1 for a tree that is not to its taste (an unmet peer, say), having printed all of it."""
 

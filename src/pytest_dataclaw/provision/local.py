@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import secrets
 import shutil
+import stat
 import sys
 import tempfile
 from contextlib import contextmanager
@@ -25,7 +26,7 @@ from pytest_dataclaw.provision.workspace import place, remove_tree
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from pytest_dataclaw.model.run import TrialKey
+    from pytest_dataclaw.model.run import ModelEndpoint, TrialKey
     from pytest_dataclaw.model.task import Brief, WorkspaceFile
     from pytest_dataclaw.provision.base import Sandbox
 
@@ -38,6 +39,7 @@ class LocalSandbox:
     """A folder with `workspace/`, `home/` and `tmp/`; isolates nothing (see the module's docstring)."""
 
     kind = "local"
+    socket = None
 
     def __init__(self, root: Path, brief: Brief, cache: DigestCache) -> None:
         self._trial = secrets.token_hex(16)
@@ -51,6 +53,30 @@ class LocalSandbox:
         for name in ("workspace", "home", "tmp"):
             (root / name).mkdir()
         self._digests = {file: self._provide(file) for file in brief.workspace_files}
+
+    def reach(self, endpoint: ModelEndpoint) -> ModelEndpoint:
+        """Return the endpoint as it is: what runs here reaches this machine's loopback."""
+        return endpoint
+
+    def write_file(self, path: str, data: bytes) -> None:
+        """Write a file for this user only."""
+        target = Path(path)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with open(os.open(target, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
+            file.write(data)
+
+    def read_file(self, path: str, *, limit: int) -> bytes | None:
+        """Return the start of a regular file; a link or a pipe, which the agent may have put there, is none."""
+        try:
+            if not stat.S_ISREG(os.lstat(path).st_mode):
+                return None
+            with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:
+                return file.read(limit)
+        except OSError:
+            return None
+
+    def fate(self) -> None:
+        """A folder does not end by itself."""
 
     def exec(self, command: str, *, timeout: float) -> ExecResult:
         """Run a command in the workspace; a workspace that the agent made unusable is the command's failure."""

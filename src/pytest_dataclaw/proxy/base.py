@@ -32,6 +32,9 @@ class LeaseRequest:
     journal: Path
     """File (absolute) to which every exchange is appended, secrets scrubbed."""
     script: Script = field(default_factory=Script)
+    socket: Path | None = None
+    """Unix socket (absolute path, its folder exists) at which the lease is served as well, and it alone; for sealed
+    sandboxes, which cannot reach loopback. Made with mode 0666 when the lease is opened, removed when it is closed."""
 
 
 @dataclass(frozen=True, slots=True)
