@@ -62,7 +62,7 @@ class LocalSandbox:
         """Write a file for this user only."""
         target = Path(path)
         target.parent.mkdir(parents=True, exist_ok=True)
-        with open(os.open(target, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
+        with os.fdopen(os.open(target, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
             file.write(data)
 
     def read_file(self, path: str, *, limit: int) -> bytes | None:
@@ -70,7 +70,7 @@ class LocalSandbox:
         try:
             if not stat.S_ISREG(os.lstat(path).st_mode):
                 return None
-            with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:
+            with os.fdopen(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:
                 return file.read(limit)
         except OSError:
             return None
