@@ -23,7 +23,7 @@ SUM_STEPS = (
         "rows = list(csv.DictReader(open('database/numbers.csv', encoding='utf-8')))\n"
         "total = sum(int(row['value']) for row in rows)\n"
         "open('.total', 'w').write(str(total))\n"
-        "print('total of the values:', total)\n"
+        "print('turnover of the firms:', total)\n"
     ),
     "print(int(open('.total').read()) * 2)\n",
 )
@@ -108,7 +108,7 @@ class Bench:
             "metadata": {"db": "test", "level": level, "category": category},
             "steps": [f"step {n + 1}" for n in range(number)],
             "steps_num": number,
-            "milestone": {"total of the values": 30420} if milestones is None else milestones,
+            "milestone": {"turnover of the firms": 30420} if milestones is None else milestones,
         }
         gold_file = self.root / f"assets/qa_gold/{category}/{gold_id}.json"
         gold_file.parent.mkdir(parents=True, exist_ok=True)

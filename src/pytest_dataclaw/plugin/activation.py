@@ -10,6 +10,7 @@ import json
 import os
 import secrets
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -37,13 +38,21 @@ class Run:
     settings: Settings
     root: BenchmarkRoot
     run_id: str
-    provider: SandboxProvider
     address: ControlAddress | None = None
     """Where the model proxy is controlled; None until it runs, and always under --collect-only."""
     prior: dict[str, StoredRecord] = field(default_factory=dict)
     """What a resumed run has on disk already, by node id."""
     task_ids: dict[str, Path] = field(default_factory=dict)
     """The front-matter ids met so far, to find duplicates."""
+    folders: set[Path] = field(default_factory=set)
+    """The folders of task files met so far that belong to the root."""
+
+    @cached_property
+    def provider(self) -> SandboxProvider:
+        """What makes this process's sandboxes."""
+        from pytest_dataclaw.provision.local import LocalProvider
+
+        return LocalProvider()
 
 
 RUN = pytest.StashKey[Run]()
@@ -64,7 +73,7 @@ def activate(config: pytest.Config, task_file: Path) -> None:
 
     try:
         run = config.stash[RUN] = _make_run(config, task_file)
-        if not is_worker(config):
+        if not is_worker(config) and not config.option.collectonly:
             from pytest_dataclaw.plugin.controller import Controller
 
             controller = Controller(config, run)
@@ -106,13 +115,11 @@ def tasks_folder(config: pytest.Config, root: str) -> Path:
 
 
 def _make_run(config: pytest.Config, task_file: Path) -> Run:
-    from pytest_dataclaw.provision.local import LocalProvider
-
     root = BenchmarkRoot(find_root(task_file) or task_file.parent)
     settings = _settings(config, root.path)
     if not config.option.collectonly:
         check_runnable(settings)
-    run = Run(settings, root, _new_run_id(), LocalProvider())
+    run = Run(settings, root, _new_run_id())
     if is_worker(config):
         _join(run, config.workerinput.get(WORKER_INPUT))  # type: ignore[attr-defined]  # set by xdist in workers
     return run
@@ -146,17 +153,21 @@ def load_prior(run: Run) -> None:
 
 
 def _settings(config: pytest.Config, root: Path) -> Settings:
-    from dotenv import dotenv_values
-
     dotenv_file = next((p for p in (config.rootpath / ".env", root / ".env") if p.is_file()), None)
     given = {o.name: config.getoption(o.dest) for o in OPTIONS if config.getoption(o.dest) is not None}
     sources = Sources(
         command_line=given,
         environ=os.environ,
-        dotenv=dotenv_values(dotenv_file, interpolate=False) if dotenv_file else {},
+        dotenv=_read_dotenv(dotenv_file) if dotenv_file else {},
         ini={o.dest: str(config.getini(o.dest)) for o in OPTIONS},
     )
     return resolve(sources, invocation_dir=config.invocation_params.dir, base_dir=root)
+
+
+def _read_dotenv(path: Path) -> dict[str, str | None]:
+    from dotenv import dotenv_values
+
+    return dotenv_values(path, interpolate=False)
 
 
 def _run_nothing_where_nothing_failed(config: pytest.Config) -> None:
@@ -168,8 +179,12 @@ def _run_nothing_where_nothing_failed(config: pytest.Config) -> None:
 
 def _check_same_root(config: pytest.Config, task_file: Path) -> None:
     run = config.stash.get(RUN, None)
+    if run is None or task_file.parent in run.folders:
+        return
     root = find_root(task_file) or task_file.parent
-    if run is not None and root != run.root.path and USAGE_ERROR not in config.stash:
+    if root == run.root.path:
+        run.folders.add(task_file.parent)
+    elif USAGE_ERROR not in config.stash:
         config.stash[USAGE_ERROR] = UsageError(
             f"one run takes tasks from one benchmark root, but both {run.root.path} and {root} were given"
         )

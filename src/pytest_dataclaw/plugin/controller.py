@@ -94,15 +94,11 @@ class Controller:
     @pytest.hookimpl(trylast=True)
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         """Without xdist: begin once it is known that there are trials to run."""
-        try:
-            check_suite(self._run)
-        except UsageError as error:
-            raise pytest.UsageError(str(error)) from None
         from pytest_dataclaw.plugin.nodes import TaskItem
 
         items = [item for item in session.items if isinstance(item, TaskItem)]
         broken = session.testsfailed and not session.config.option.continue_on_collection_errors
-        if items and not broken and not session.config.option.collectonly:
+        if items and not broken:
             self.begin()
             self._plan([item.nodeid for item in items])
 

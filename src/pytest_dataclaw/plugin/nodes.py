@@ -10,19 +10,19 @@ import pytest
 from pytest_dataclaw.collect.select import SuiteFilter
 from pytest_dataclaw.collect.task_file import load_task
 from pytest_dataclaw.errors import InfrastructureError, TaskError
-from pytest_dataclaw.judge.rules import RulesJudge
 from pytest_dataclaw.model.result import EndReason, Outcome, Record
 from pytest_dataclaw.model.run import TrialKey
 from pytest_dataclaw.plugin.activation import RUN, USAGE_ERROR, Run
 from pytest_dataclaw.plugin.reporting import TrialErrored, TrialUnsolved, failure_text
-from pytest_dataclaw.trial import Trial
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Iterator
+    from pathlib import Path
 
     from pytest_dataclaw.model.task import Task
     from pytest_dataclaw.record.index import StoredRecord
+    from pytest_dataclaw.trial import Trial
 
 
 def trial(dataclaw_sandbox: Any, dataclaw_agent: Any, dataclaw_judge: Any, dataclaw_proxy: Any) -> None:
@@ -82,7 +82,8 @@ class TaskItem(pytest.Function):
     run: Run
     task: Task
     key: TrialKey
-    trial: Trial
+    trial: Trial | None = None
+    """The trial under way, fresh for every rerun; None before the item is set up."""
     prior: StoredRecord | None
     """The record of this trial that a resumed run has on disk, and where."""
 
@@ -96,32 +97,32 @@ class TaskItem(pytest.Function):
         item: TaskItem = cls.from_parent(parent, name=name, callobj=_stages(prior))
         item.run, item.task, item.prior = run, task, prior
         item.key = TrialKey(run.run_id, item.nodeid, task.brief.task_id, repeat)
-        item.trial = item._new_trial()
         return item
 
     def setup(self) -> None:
         """Begin a fresh trial (a rerun is one), then set the fixtures up."""
-        self.trial = self._new_trial()
+        from pytest_dataclaw.judge.rules import RulesJudge
+        from pytest_dataclaw.trial import Trial
+
+        self.trial = Trial(self.task, self.key, self.run.settings, RulesJudge(), self.run.root.aliases())
         super().setup()
 
     def runtest(self) -> None:
         """Run the trial, or what is missing of it; raise unless it is solved."""
-        record = self._record()
+        assert self.trial is not None  # made by setup
+        record = self._record(self.trial)
         if record.outcome is Outcome.UNSOLVED:
             raise TrialUnsolved(record)
         if record.outcome is Outcome.ERRORED:
             raise TrialErrored(record)
 
-    def _new_trial(self) -> Trial:
-        return Trial(self.task, self.key, self.run.settings, RulesJudge(), self.run.root.aliases())
-
-    def _record(self) -> Record:
+    def _record(self, trial: Trial) -> Record:
         if self.prior is None:
             sandbox, agent = self.funcargs["dataclaw_sandbox"], self.funcargs["dataclaw_agent"]
-            return self.trial.run(sandbox, agent, *self._judging())  # type: ignore[arg-type]  # funcargs are untyped
+            return trial.run(sandbox, agent, *self._judging())  # type: ignore[arg-type]  # funcargs are untyped
         if _lacks_judge_only(self.prior.record):
-            return self.trial.rejudge(self.prior.record, self.prior.path.parent, *self._judging())
-        self.trial.record, self.trial.record_path = self.prior.record, self.prior.path
+            return trial.rejudge(self.prior.record, self.prior.path.parent, *self._judging())
+        trial.record, trial.record_path = self.prior.record, self.prior.path
         return self.prior.record
 
     def _judging(self) -> tuple[Any, Any]:
@@ -130,10 +131,15 @@ class TaskItem(pytest.Function):
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException]) -> Any:  # type: ignore[override]  # as pytest's own
         """Tell a failed trial in its own words; anything else as pytest does."""
         if isinstance(excinfo.value, (TrialUnsolved, TrialErrored)):
-            return failure_text(excinfo.value.record, self.task, self.trial.record_path, self.run.settings.show_gold)
+            return failure_text(excinfo.value.record, self.task, self.record_path, self.run.settings.show_gold)
         if isinstance(excinfo.value, InfrastructureError):
             return str(excinfo.value)
         return super().repr_failure(excinfo)
+
+    @property
+    def record_path(self) -> Path | None:
+        """Where the trial's record lies; None where there is none yet."""
+        return self.trial.record_path if self.trial is not None else None
 
     def reportinfo(self) -> tuple[os.PathLike[str] | str, int | None, str]:
         """Place the item at its file's first line."""

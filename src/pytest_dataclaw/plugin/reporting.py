@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_dataclaw.errors import InfrastructureError
+from pytest_dataclaw.errors import InfrastructureError, UsageError
 from pytest_dataclaw.model.result import EndReason, Outcome, Record
-from pytest_dataclaw.plugin.activation import USAGE_ERROR
+from pytest_dataclaw.plugin.activation import RUN, USAGE_ERROR, is_worker
+from pytest_dataclaw.plugin.selection import check_suite
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Mapping
@@ -51,6 +52,11 @@ class TrialReports:
 
         if USAGE_ERROR in self._config.stash:
             raise pytest.UsageError(str(self._config.stash[USAGE_ERROR]))
+        if not is_worker(self._config):
+            try:
+                check_suite(self._config.stash[RUN])
+            except UsageError as error:
+                raise pytest.UsageError(str(error)) from None
         if session.testsfailed and not self._config.option.continue_on_collection_errors:
             items[:] = [item for item in items if not isinstance(item, TaskItem)]
 
@@ -65,6 +71,8 @@ class TrialReports:
             return (yield)
         error = call.excinfo.value if call.excinfo is not None else None
         trial = item.trial
+        if trial is None:  # another plugin failed or skipped the item before its setup
+            return (yield)
         if _failed_before_its_record(error) and trial.record is None:
             trial.fail(EndReason.SANDBOX_ERROR, f"{call.when}: {type(error).__name__}: {error}")
         if trial.record is not None and call.when in ("setup", "call"):
