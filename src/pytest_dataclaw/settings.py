@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 COMMAND_LINE = "command line"
 DEFAULT = "default"
 BUILT_IN_MODELS = ("oracle", "nop")
-BUILT_IN_JUDGES = ("rules", "oracle")
 
 _TRUE = frozenset({"1", "true", "yes", "on"})
 _FALSE = frozenset({"0", "false", "no", "off"})
@@ -82,10 +81,40 @@ class Option:
 
 
 OPTIONS: tuple[Option, ...] = (
-    Option("model", "Model that drives the agent: 'oracle' or 'nop' (built in).", "DEFAULT_MODEL", metavar="MODEL"),
-    Option("judge", "Judge: 'rules' (deterministic) or 'oracle' (built in).", "JUDGE_MODEL", metavar="JUDGE"),
-    Option("agent", "Agent under test: 'react'.", "DATACLAW_AGENT", _one_of("react"), metavar="AGENT"),
-    Option("sandbox", "Where it works: 'local'.", "DATACLAW_SANDBOX", _one_of("local"), metavar="SANDBOX"),
+    Option(
+        "model",
+        "Model that drives the agent: 'oracle' or 'nop' (built in), 'openrouter/...', or one of the custom endpoint.",
+        "DEFAULT_MODEL",
+        metavar="MODEL",
+    ),
+    Option(
+        "judge",
+        "Judge: 'rules' (deterministic), 'oracle' (built in), or a model, named as for --dataclaw-model.",
+        "JUDGE_MODEL",
+        metavar="JUDGE",
+    ),
+    Option(
+        "agent",
+        "Agent under test: 'openclaw' (default for real models) or 'react' (default for built-in ones).",
+        "DATACLAW_AGENT",
+        _one_of("react", "openclaw"),
+        metavar="AGENT",
+    ),
+    Option(
+        "sandbox",
+        "Where it works: 'docker' (default for real models and for openclaw) or 'local' (isolates nothing).",
+        "DATACLAW_SANDBOX",
+        _one_of("local", "docker"),
+        metavar="SANDBOX",
+    ),
+    Option(
+        "profile",
+        "How OpenClaw is set up: 'upstream' (as the published benchmark does) or 'lean' (five tools, no plugins).",
+        "DATACLAW_PROFILE",
+        _one_of("upstream", "lean"),
+        "upstream",
+        metavar="PROFILE",
+    ),
     Option("runs", "Trials per task.", "BENCHMARK_RUNS", _count, "1", metavar="N"),
     Option(
         "timeout_multiplier",
@@ -147,17 +176,17 @@ def _model_variables(prefix: str, who: str) -> tuple[Variable, ...]:
 
 VARIABLES: tuple[Variable, ...] = (
     Variable("TASKS_SUBDIR", "Folder of the task files below the benchmark root (default: tasks).", used=True),
-    Variable("DOCKER_IMAGE", "Image of the OpenClaw container."),
+    Variable("DOCKER_IMAGE", "Image of the OpenClaw container.", used=True),
     Variable("GATEWAY_PORT", "Port of the OpenClaw gateway in the container."),
     Variable("TMP_WORKSPACE", "Workspace folder in the container."),
     Variable("DEFAULT_PARALLEL", "Trials at a time in the published runner; here pytest's own -n decides."),
-    Variable("OPENROUTER_API_KEY", "Key for models named openrouter/...", secret=True),
-    Variable("OPENCLAW_CUSTOM_BASE_URL", "Base URL of an OpenAI-compatible endpoint for the agent."),
-    Variable("OPENCLAW_CUSTOM_API_KEY", "Key for that endpoint.", secret=True),
-    Variable("OPENCLAW_CUSTOM_MODEL_ID", "Model id on the wire at that endpoint."),
-    Variable("JUDGE_CUSTOM_BASE_URL", "Base URL of an OpenAI-compatible endpoint for the judge."),
-    Variable("JUDGE_CUSTOM_API_KEY", "Key for that endpoint.", secret=True),
-    Variable("JUDGE_CUSTOM_MODEL_ID", "Model id on the wire at that endpoint."),
+    Variable("OPENROUTER_API_KEY", "Key for models named openrouter/...", secret=True, used=True),
+    Variable("OPENCLAW_CUSTOM_BASE_URL", "Base URL of an OpenAI-compatible endpoint for the agent.", used=True),
+    Variable("OPENCLAW_CUSTOM_API_KEY", "Key for that endpoint.", secret=True, used=True),
+    Variable("OPENCLAW_CUSTOM_MODEL_ID", "Model id on the wire at that endpoint.", used=True),
+    Variable("JUDGE_CUSTOM_BASE_URL", "Base URL of an OpenAI-compatible endpoint for the judge.", used=True),
+    Variable("JUDGE_CUSTOM_API_KEY", "Key for that endpoint.", secret=True, used=True),
+    Variable("JUDGE_CUSTOM_MODEL_ID", "Model id on the wire at that endpoint.", used=True),
     Variable("OPENAI_API_KEY", "Accepted as in the published benchmark.", secret=True),
     Variable("ANTHROPIC_API_KEY", "Accepted as in the published benchmark.", secret=True),
     Variable("GEMINI_API_KEY", "Accepted as in the published benchmark.", secret=True),
@@ -179,6 +208,7 @@ class Settings:
     judge: str
     agent: str
     sandbox: str
+    profile: str
     runs: int
     timeout_multiplier: float
     output: Path
@@ -188,11 +218,21 @@ class Settings:
     process: str
     fail_under: str
     show_gold: bool
-    tasks_subdir: str = "tasks"
+    variables: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """The variables without an option that are set, secrets among them."""
     sources: Mapping[str, str] = field(default_factory=dict)
-    secrets: Mapping[str, str] = field(default_factory=dict, repr=False)
     notes: tuple[str, ...] = ()
     """What a user should know: variables that are set but not used, a judge that was not taken."""
+
+    @property
+    def secrets(self) -> dict[str, str]:
+        """The values that must reach neither the disk nor a sandbox, by variable."""
+        return {v.name: self.variables[v.name] for v in VARIABLES if v.secret and v.name in self.variables}
+
+    @property
+    def tasks_subdir(self) -> str:
+        """The folder of task files below the benchmark root."""
+        return self.variables.get("TASKS_SUBDIR", "tasks")
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,26 +281,21 @@ def resolve(sources: Sources, *, invocation_dir: Path, base_dir: Path) -> Settin
     origin: dict[str, str] = {}
     for option in OPTIONS:
         values[option.name], origin[option.name] = sources.option(option)
+    variables = {v.name: value for v in VARIABLES if (value := sources.variable(v.name)[0])}
     notes = [
-        f"{name} is set ({source}) but not used by this version"
-        for name, source in ((v.name, sources.variable(v.name)[1]) for v in VARIABLES if not v.used and not v.secret)
-        if source != DEFAULT
+        f"{v.name} is set ({sources.variable(v.name)[1]}) but not used by this version"
+        for v in VARIABLES
+        if v.name in variables and not v.used and not v.secret
     ]
     values["judge"], judge_note = _judge(values["model"], values["judge"], origin["judge"])
     if judge_note:
         notes.append(judge_note)
-    values["agent"] = values["agent"] or "react"
-    values["sandbox"] = values["sandbox"] or "local"
+    plays = not values["model"] or is_built_in(values["model"])
+    values["agent"] = values["agent"] or ("react" if plays else "openclaw")
+    values["sandbox"] = values["sandbox"] or ("local" if plays and values["agent"] == "react" else "docker")
     anchor = invocation_dir if origin["output"] == COMMAND_LINE else base_dir
     values["output"] = anchor / Path(values["output"]).expanduser()
-    secrets = {v.name: sources.variable(v.name)[0] for v in VARIABLES if v.secret and sources.variable(v.name)[0]}
-    return Settings(
-        **values,
-        tasks_subdir=sources.variable("TASKS_SUBDIR")[0] or "tasks",
-        sources=origin,
-        secrets=secrets,
-        notes=tuple(notes),
-    )
+    return Settings(**values, variables=variables, sources=origin, notes=tuple(notes))
 
 
 def is_built_in(model: str) -> bool:
@@ -287,11 +322,10 @@ def check_runnable(settings: Settings) -> None:
             "no model to evaluate: give --dataclaw-model=NAME or set DEFAULT_MODEL in the environment or .env; "
             "--dataclaw-model=oracle needs no key (--collect-only needs no model)"
         )
-    if not is_built_in(settings.model):
+    if not settings.judge:
         raise UsageError(
-            f"model {settings.model!r}: this version serves the built-in models only: {', '.join(BUILT_IN_MODELS)}"
+            f"no judge for {settings.model!r}: give --dataclaw-judge=NAME or set JUDGE_MODEL to a model, "
+            "or give --dataclaw-judge=rules for the deterministic judge alone"
         )
-    if settings.judge not in BUILT_IN_JUDGES:
-        raise UsageError(
-            f"judge {settings.judge!r}: this version serves the built-in judges only: {', '.join(BUILT_IN_JUDGES)}"
-        )
+    if settings.agent == "openclaw" and settings.sandbox == "local":
+        raise UsageError("--dataclaw-agent=openclaw needs a container: leave --dataclaw-sandbox=local out")
