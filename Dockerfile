@@ -1,7 +1,7 @@
 # The container of one trial: OpenClaw, and the tools of a data analyst.
 #
 #   plain     what is installed, as it comes
-#   (last)    plus the compile cache, so that OpenClaw starts in less than half the time
+#   (last)    plus what Node compiled of OpenClaw, which each container would compile again (docker/README.md)
 #
 # For any machine whose Docker can pull the base image; where none can be pulled, docker/build-image makes one first.
 # No frontend features, so that the classic builder, the one of the Docker SDK, can build it.

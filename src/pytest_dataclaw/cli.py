@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,6 +13,8 @@ from pytest_dataclaw.errors import DataclawError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from pytest_dataclaw.provision.image import ImageInfo
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -36,6 +39,19 @@ def _parser() -> argparse.ArgumentParser:
     build.add_argument("root", type=Path, help="benchmark root: the folder that holds assets/")
     build.add_argument("--check", action="store_true", help="write nothing; exit 1 if anything would change")
     build.set_defaults(run=_build)
+    image = commands.add_parser("image", help="build, save or load the sandbox image").add_subparsers(
+        required=True, metavar="ACTION"
+    )
+    make = image.add_parser("build", help="build the image from a checkout's Dockerfile")
+    make.add_argument("root", type=Path, nargs="?", default=Path(), help="checkout (default: this folder)")
+    make.add_argument("--base", help="base image, where Debian's cannot be pulled")
+    make.set_defaults(run=_build_image)
+    for action, text in (("save", "write the image to an archive"), ("load", "read images from an archive")):
+        move = image.add_parser(action, help=text)
+        move.add_argument("archive", type=Path, help="file; gzip where its name ends in .gz")
+        move.set_defaults(run=_save_image if action == "save" else _load_image)
+        if action == "save":
+            move.add_argument("--image", default="dataclaw:local", help="image to save (default: dataclaw:local)")
     return parser
 
 
@@ -50,3 +66,37 @@ def _build(options: argparse.Namespace) -> int:
         print(f"note: {note}")
     print(f"{len(report.written)} written, {len(report.removed)} removed, {len(report.unchanged)} unchanged")
     return int(options.check and bool(report.written or report.removed))
+
+
+def _build_image(options: argparse.Namespace) -> int:
+    from pytest_dataclaw.provision import image
+    from pytest_dataclaw.provision.engine import connect
+
+    with closing(connect()) as client:
+        arguments = {"BASE": options.base} if options.base else {}
+        built = image.build(client, options.root, build_args=arguments, progress=lambda line: print(line, flush=True))
+        _show_image(built)
+    return 0
+
+
+def _save_image(options: argparse.Namespace) -> int:
+    from pytest_dataclaw.provision import image
+    from pytest_dataclaw.provision.engine import connect
+
+    with closing(connect()) as client:
+        image.save(client, options.image, options.archive)
+    return 0
+
+
+def _load_image(options: argparse.Namespace) -> int:
+    from pytest_dataclaw.provision import image
+    from pytest_dataclaw.provision.engine import connect
+
+    with closing(connect()) as client:
+        for loaded in image.load(client, options.archive):
+            _show_image(loaded)
+    return 0
+
+
+def _show_image(info: ImageInfo) -> None:
+    print(f"{', '.join(info.tags) or '(no tag)'}  {info.id}  {info.size_bytes / 1e9:.2f} GB")

@@ -144,6 +144,8 @@ class Trial:
             self._attempt = Attempt(EndReason.INTERRUPTED, traffic=traffic)
         self.folder.write_chat(run.transcript)
         self.folder.write_agent_log(run.log)
+        if run.gateway_log:
+            self.folder.write_gateway_log(run.gateway_log)
         sandbox.verify()
         return Attempt(*_how_it_ended(run, traffic, fate), traffic)
 

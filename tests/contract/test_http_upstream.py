@@ -192,20 +192,63 @@ def test_a_trailing_slash_of_the_base_url_is_no_matter() -> None:
         assert len(server.requests) == 1
 
 
-def test_connections_are_used_again_after_streams() -> None:
-    async def twenty(base_url: str) -> int:
-        upstream = HttpUpstream(base_url, API_KEY, model_id="m")
-        for _ in range(20):
-            await upstream.complete(REQUEST, LEASE)
-        assert upstream._session is not None
-        assert upstream._session.connector is not None
-        open_connections = sum(len(pool) for pool in upstream._session.connector._conns.values())
-        await upstream.aclose()
-        await upstream.aclose()
-        return open_connections
+def test_a_connection_is_used_again_though_the_end_of_a_stream_comes_after_done() -> None:
+    connections = 0
+    event = f"data: {json.dumps(delta('stop', content='a'))}\n\ndata: [DONE]\n\n".encode()
+    head = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
 
-    with ModelServer(Scenario(Answer("a" * 1000), repeat_last=True)) as server:
-        assert asyncio.run(twenty(server.base_url)) == 1
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal connections
+        connections += 1
+        while header := (await reader.read(65536)):
+            assert header.startswith(b"POST")
+            writer.write(head + f"{len(event):x}\r\n".encode() + event + b"\r\n")
+            await asyncio.sleep(0.05)
+            writer.write(b"0\r\n\r\n")
+        writer.close()
+
+    async def three() -> None:
+        server = await asyncio.start_server(serve, "127.0.0.1", 0)
+        upstream = HttpUpstream(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}", API_KEY, model_id="m")
+        for _ in range(3):
+            assert (await upstream.complete(REQUEST, LEASE))["choices"][0]["message"]["content"] == "a"
+        await upstream.aclose()
+        await upstream.aclose()
+        server.close()
+        await server.wait_closed()
+
+    asyncio.run(three())
+    assert connections == 1
+
+
+def test_no_number_of_requests_at_once_is_held_back_and_all_can_be_cancelled() -> None:
+    async def burst(server: ModelServer) -> None:
+        upstream = HttpUpstream(server.base_url, API_KEY, model_id="m")
+        tasks = [asyncio.create_task(upstream.complete(REQUEST, LEASE)) for _ in range(200)]
+        await asyncio.to_thread(wait_until, lambda: len(server.requests) == 200)
+        for task in tasks:
+            task.cancel()
+        assert all(
+            isinstance(end, asyncio.CancelledError) for end in await asyncio.gather(*tasks, return_exceptions=True)
+        )
+        await asyncio.to_thread(wait_until, lambda: len(server.hung_up) == 200)
+        await upstream.aclose()
+
+    with ModelServer(Scenario(Hang(), repeat_last=True)) as server:
+        asyncio.run(burst(server))
+
+
+def test_a_cookie_is_not_carried_from_one_request_to_the_next() -> None:
+    async def two(base_url: str) -> None:
+        upstream = HttpUpstream(base_url.replace("127.0.0.1", "localhost"), API_KEY, model_id="m")
+        with pytest.raises(HttpUpstreamError):
+            await upstream.complete(REQUEST, LEASE)
+        await upstream.complete(REQUEST, LEASE)
+        await upstream.aclose()
+
+    with ModelServer(Scenario(HttpError(503, headers={"Set-Cookie": "a=b"}), Answer("a"))) as server:
+        asyncio.run(two(server.base_url))
+        assert "cookie" not in server.requests[1].headers
 
 
 # -- streams as other providers send them -----------------------------------------------------------------------------

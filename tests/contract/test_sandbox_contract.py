@@ -5,6 +5,8 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import os
+import shutil
+import tempfile
 import time
 import tracemalloc
 import uuid
@@ -13,10 +15,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pytest_dataclaw.errors import SandboxError
+from pytest_dataclaw.errors import SandboxError, UsageError
 from pytest_dataclaw.model.run import TrialKey
 from pytest_dataclaw.model.task import Brief, WorkspaceFile
 from pytest_dataclaw.provision.base import ExecResult
+from pytest_dataclaw.provision.docker import DockerProvider
+from pytest_dataclaw.provision.engine import connect
+from pytest_dataclaw.provision.image import LOCAL_IMAGE, image_digest
 from pytest_dataclaw.provision.local import LocalProvider
 
 if TYPE_CHECKING:
@@ -24,24 +29,61 @@ if TYPE_CHECKING:
 
     from pytest_dataclaw.provision.base import Sandbox, SandboxProvider
 
-BACKENDS: dict[str, Callable[[Path], SandboxProvider]] = {"local": LocalProvider}
+
+def docker_provider(base: Path) -> DockerProvider:
+    packages = Path(tempfile.gettempdir()) / f"dataclaw-test-packages-{os.getuid()}"
+    return DockerProvider(LOCAL_IMAGE, seconds_for=lambda brief: 300, packages=packages, base=base)
+
+
+BACKENDS: dict[str, Callable[[Path], SandboxProvider]] = {
+    "local": LocalProvider,
+    "docker": docker_provider,
+}
 """How to make a provider that keeps all it needs below the given folder, by kind."""
+
+KINDS = [pytest.param("local"), pytest.param("docker", marks=pytest.mark.docker)]
 
 KEY = TrialKey("run1", "tasks/task_001.md::task_001", "task_001")
 BYTES = "行业,值\r\n甲,1\n".encode() + bytes(range(256))
 KIB = 1024
 
 
-@pytest.fixture(params=BACKENDS)
+@pytest.fixture(scope="session")
+def docker_image() -> str:
+    """The image that the Docker cases need, or a skip that says what is missing."""
+    try:
+        client = connect()
+    except SandboxError as error:
+        pytest.skip(str(error))
+    try:
+        image_digest(client, LOCAL_IMAGE)
+    except UsageError as error:
+        pytest.skip(f"{error}; docker/build-image makes it")
+    finally:
+        client.close()
+    return LOCAL_IMAGE
+
+
+@pytest.fixture(params=KINDS)
 def kind(request: pytest.FixtureRequest) -> str:
+    if request.param == "docker":
+        request.getfixturevalue("docker_image")
     return str(request.param)
 
 
 @pytest.fixture
-def provider(kind: str, tmp_path: Path) -> SandboxProvider:
-    base = tmp_path / "sandboxes"
-    base.mkdir()
-    return BACKENDS[kind](base)
+def base() -> Iterator[Path]:
+    """A folder for the provider: with a short path, as that of a unix socket is limited."""
+    base = Path(tempfile.mkdtemp(prefix="dclw-test-"))
+    yield base
+    shutil.rmtree(base)
+
+
+@pytest.fixture
+def provider(kind: str, base: Path) -> Iterator[SandboxProvider]:
+    provider = BACKENDS[kind](base)
+    yield provider
+    close(provider)
 
 
 @pytest.fixture
@@ -74,6 +116,12 @@ def sandbox(provider: SandboxProvider, brief: Brief) -> Iterator[Sandbox]:
 def label() -> str:
     """A word by which a process can be found from outside, whatever namespace it is in."""
     return f"label-{uuid.uuid4().hex}"
+
+
+def close(provider: SandboxProvider) -> None:
+    """End a provider that has something to end."""
+    if isinstance(provider, DockerProvider):
+        provider.close()
 
 
 def run(sandbox: Sandbox, command: str, timeout: float = 20.0) -> ExecResult:
@@ -117,6 +165,8 @@ class TestFiles:
     def test_commands_cannot_change_the_originals_through_their_files(self, sandbox: Sandbox, assets: Path) -> None:
         run(sandbox, "echo x >> database/a.csv; echo y > database/deep/er/b.csv; chmod 777 database/a.csv")
         run(sandbox, "rm -f database/a.csv")
+        left = run(sandbox, "cat database/a.csv | wc -c").output.splitlines()[-1]
+        assert left == ("0" if sandbox.kind == "local" else str(len(BYTES)))
         assert (assets / "database/a.csv").read_bytes() == BYTES
         assert (assets / "database/policy/b.csv").read_bytes() == b""
         sandbox.stop()
@@ -125,6 +175,17 @@ class TestFiles:
     def test_no_links_to_the_originals(self, sandbox: Sandbox, assets: Path) -> None:
         assert run(sandbox, "find . -type l").output == ""
         assert (assets / "database/a.csv").stat().st_nlink == 1
+
+    def test_nothing_else_of_the_assets_is_within_reach(self, sandbox: Sandbox) -> None:
+        if sandbox.kind == "local":
+            pytest.skip("the local sandbox isolates nothing")
+        found = run(
+            sandbox, "find / -xdev -name '*gold*' -path '*json*' 2>/dev/null; grep -c gold /proc/self/mountinfo"
+        )
+        assert found.output == "0\n"
+        assert run(sandbox, "find / -name unused.csv 2>/dev/null; find / -name a.csv 2>/dev/null").output == (
+            f"{sandbox.workspace}/database/a.csv\n"
+        )
 
     def test_a_brief_knows_nothing_of_the_gold(self) -> None:
         names = {field.name for field in dataclasses.fields(Brief)}
@@ -219,7 +280,8 @@ class TestEnvironment:
         assert "planted" not in output
         names = {line.partition("=")[0] for line in output.splitlines()}
         allowed = {"PATH", "HOME", "TMPDIR", "LANG", "TZ", "PYTHONDONTWRITEBYTECODE", "PYTHONHASHSEED", "USER"}
-        assert names - allowed <= {"DATACLAW_TRIAL", "DATACLAW_COMMAND", "PWD", "OLDPWD", "SHLVL", "_"}
+        of_image = {"HOSTNAME", "NODE_COMPILE_CACHE"} if isinstance(provider, DockerProvider) else set()
+        assert names - allowed - of_image <= {"DATACLAW_TRIAL", "DATACLAW_COMMAND", "PWD", "OLDPWD", "SHLVL", "_"}
         assert allowed <= names
 
     def test_the_same_everywhere(self, sandbox: Sandbox) -> None:
@@ -303,7 +365,7 @@ class TestBackground:
 
     @pytest.mark.parametrize("error", [RuntimeError, KeyboardInterrupt])
     def test_leaving_stops_everything_whatever_happened(
-        self, provider: SandboxProvider, brief: Brief, label: str, error: type[BaseException], tmp_path: Path
+        self, provider: SandboxProvider, brief: Brief, label: str, error: type[BaseException], base: Path
     ) -> None:
         def trial() -> None:
             with provider.provision(brief, KEY) as sandbox:
@@ -314,7 +376,8 @@ class TestBackground:
         with pytest.raises(error):
             trial()
         wait_for(label, 0)
-        assert list((tmp_path / "sandboxes").iterdir()) == []
+        close(provider)
+        assert list(base.iterdir()) == []
 
 
 class TestVerify:

@@ -1,31 +1,24 @@
-"""The real OpenClaw in a sealed container, driven against a scripted model.
-
-One container serves all turns, which saves a second each: every turn has a home folder, a gateway and a port of its
-own, and all that it started is killed before the next. What they share, the workspace, holds nothing they could read
-from one another but the bootstrap files of profile `upstream`, which come back the same.
-"""
+"""The real OpenClaw in a sealed container of its own each time, driven against a scripted model."""
 
 from __future__ import annotations
 
-import itertools
 import json
-import shutil
-import tempfile
 import time
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 
+import docker
 import pytest
 from docker.errors import DockerException, ImageNotFound
-from standin import MODEL_PORT, StandIn, sealed_container
 
-import docker
 from pytest_dataclaw.drive.openclaw.agent import OpenClawAgent
+from pytest_dataclaw.drive.openclaw.config import WebSearch
 from pytest_dataclaw.errors import SandboxError
 from pytest_dataclaw.model.result import EndReason
-from pytest_dataclaw.model.run import Deadline, ModelEndpoint
-from pytest_dataclaw.model.task import Brief
+from pytest_dataclaw.model.run import Deadline, ModelEndpoint, TrialKey
+from pytest_dataclaw.model.task import Brief, WorkspaceFile
+from pytest_dataclaw.provision.docker import DockerProvider
 from pytest_dataclaw.provision.image import LOCAL_IMAGE
 from pytest_dataclaw.proxy.wire import message_text
 from pytest_dataclaw.testing.model_server import ModelServer
@@ -44,6 +37,7 @@ from pytest_dataclaw.testing.scenario import (
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from pathlib import Path
 
     from pytest_dataclaw.drive.base import AgentRun
     from pytest_dataclaw.drive.openclaw.config import Profile
@@ -57,8 +51,7 @@ UPSTREAM_TOOLS = [
     *("sessions_list", "sessions_history", "sessions_send", "sessions_yield", "sessions_spawn"),
     *("subagents", "session_status", "memory_search", "memory_get"),
 ]
-WEB_TOOLS = ["web_search", "web_fetch"]
-NOBODY_LISTENS = "http://127.0.0.1:9/v1"
+TOKEN = "lease-token-0123456789"
 OVERFLOW = "This model's maximum context length is 16000 tokens. However, your messages resulted in 20000 tokens."
 
 
@@ -77,10 +70,12 @@ def calls_by_id(*ids: str) -> Answer:
     return Answer("", finish_reason="tool_calls", fields={"tool_calls": calls})
 
 
-IDS = ["call_AbC-1.2/3", "call_" + "x" * 70, "call_a|fc_b"]
+IDS = ["call_AbC-1.2/3", "call_" + "x" * 70, "call_a|fc_b", "功能", "call_AbC-1.2/3"]
+UNFINISHED = {"index": 0, "delta": {"role": "assistant", "content": "The answer is 0."}, "finish_reason": None}
 
 SCENARIOS = {
     "answer": Scenario(Answer("0.92")),
+    "web": Scenario(Answer("0.92")),
     "upstream": Scenario(ToolCalls([shell("cat database/firms.csv")]), Answer("0.92")),
     "tool": Scenario(
         ToolCalls([shell("cat database/firms.csv; touch database/x; pwd; env")], text="Let me look."), Answer("0.92")
@@ -88,7 +83,7 @@ SCENARIOS = {
     "parallel": Scenario(
         ToolCalls([shell("echo one"), shell("echo two"), ("read", {"path": "database/firms.csv"})]), Answer("0.92")
     ),
-    "ids": Scenario(*(calls_by_id(call_id) for call_id in IDS), calls_by_id("same", "same"), Answer("0.92")),
+    "ids": Scenario(*(calls_by_id(call_id) for call_id in IDS), Answer("0.92")),
     "partly unknown": Scenario(ToolCalls([shell("echo one"), ("frobnicate", {"x": 1})]), Answer("0.92")),
     "broken arguments": Scenario(ToolCalls([("exec", '{"command": "echo one')]), Answer("0.92")),
     "5 MB": Scenario(ToolCalls([shell("head -c 3750000 /dev/urandom | base64 -w0")]), Answer("0.92")),
@@ -97,7 +92,8 @@ SCENARIOS = {
     "NO_REPLY": Scenario(Answer("NO_REPLY")),
     "length": Scenario(Answer("The answer is trunc", finish_reason="length")),
     "content filter": Scenario(Empty(finish_reason="content_filter")),
-    "cut": Scenario(Cut("The answer is 0.")),
+    "cut": Scenario(Cut("The answer is 0."), repeat_last=True),
+    "no finish reason": Scenario(Malformed(f"data: {json.dumps({'choices': [UNFINISHED]})}\n\n")),
     "401": error(401, "Incorrect API key provided", "invalid_api_key"),
     "401 later": Scenario(
         ToolCalls([shell("echo one")]), HttpError(401, {"error": {"message": "Incorrect API key provided"}})
@@ -107,7 +103,6 @@ SCENARIOS = {
     "500": error(500, "The server had an error"),
     "malformed": Scenario(Malformed(), repeat_last=True),
     "reset": Scenario(Reset(), repeat_last=True),
-    "refused": Scenario(Answer("never asked")),
     "overflow": error(400, OVERFLOW, "context_length_exceeded"),
     "hang": Scenario(Hang()),
     "hang mid-stream": Scenario(Hang(after_text="The answer")),
@@ -135,11 +130,12 @@ class TurnDeadline(Deadline):
 
 @dataclass
 class Driven:
-    """A finished turn and the requests that it made."""
+    """A finished turn, the requests that it made, and what it left in the container."""
 
     run: AgentRun
-    requests: list[Request]
-    home: str
+    requests: tuple[Request, ...]
+    configuration: str
+    workspace: list[str]
 
     @property
     def results(self) -> list[tuple[str, str]]:
@@ -156,66 +152,56 @@ class Driven:
 
 
 @pytest.fixture(scope="module")
-def folder() -> Iterator[Path]:
-    """A folder for the socket: short, as its path must fit into 108 bytes, and open to the container's user."""
-    folder = Path(tempfile.mkdtemp(prefix="dataclaw-"))
-    folder.chmod(0o711)
-    yield folder
-    shutil.rmtree(folder)
-
-
-@pytest.fixture(scope="module")
-def server(folder: Path) -> Iterator[ModelServer]:
-    with ModelServer(SCENARIOS, unix_socket=folder / "model.sock") as server:
-        yield server
-
-
-@pytest.fixture(scope="module")
-def sandbox(folder: Path, server: ModelServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[StandIn]:
+def provider(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DockerProvider]:
     try:
         client = docker.from_env()
     except DockerException as failure:
         pytest.skip(f"no Docker engine answers: {failure}")
     try:
         client.images.get(LOCAL_IMAGE)
-        database = tmp_path_factory.mktemp("database")
-        database.chmod(0o755)
-        (database / "firms.csv").write_text("name,revenue\nZean Jin,42\n")
-        with sealed_container(client, LOCAL_IMAGE, folder, database) as sandbox:
-            yield sandbox
     except ImageNotFound:
         pytest.skip(f"there is no image {LOCAL_IMAGE}; docker/build-image makes it")
     finally:
         client.close()
+    packages = tmp_path_factory.mktemp("packages")
+    provider = DockerProvider(LOCAL_IMAGE, seconds_for=lambda brief: brief.timeout_seconds, packages=packages)
+    yield provider
+    provider.close()
 
 
-@pytest.fixture(scope="module")
-def ports() -> Iterator[int]:
-    return itertools.count(3400)
+def brief_of(folder: Path, *, web: bool = False) -> Brief:
+    firms = folder / "firms.csv"
+    firms.write_text("name,revenue\nZean Jin,42\n")
+    files = (WorkspaceFile(firms, PurePosixPath("database/firms.csv")),)
+    return Brief("task", "task", "risk", "easy", "What is the revenue?", 300, files, web)
 
 
 @pytest.fixture
-def drive(sandbox: StandIn, server: ModelServer, ports: Iterator[int]) -> Iterator[Callable[..., Driven]]:
-    """Return a function that has OpenClaw work on the scenario of a name."""
+def drive(provider: DockerProvider, tmp_path: Path) -> Callable[..., Driven]:
+    """Return a function that has OpenClaw work against the scenario of a name, for some seconds at most."""
 
     def drive(
-        scenario: str,
+        name: str,
         profile: Profile = "lean",
         *,
         seconds: float = 100,
-        base_url: str = f"http://127.0.0.1:{MODEL_PORT}/v1",
-        web: bool = False,
+        search: WebSearch | None = None,
+        listening: bool = True,
     ) -> Driven:
-        port = next(ports)
-        home = f"/home/agent/{port}"
-        agent = OpenClawAgent(profile, home=home, port=port)
-        brief = Brief("task", "task", "risk", "easy", "What is the revenue?", seconds, (), web)
-        before = len(server.requests)
-        run = agent.run(brief, sandbox, ModelEndpoint(base_url, scenario, "maker/model"), TurnDeadline(seconds))
-        return Driven(run, list(server.requests[before:]), home)
+        brief = brief_of(tmp_path, web=search is not None)
+        agent = OpenClawAgent(profile, search=search)
+        with (
+            provider.provision(brief, TrialKey("run", name, "task")) as sandbox,
+            ModelServer(SCENARIOS[name], unix_socket=sandbox.socket) as server,
+        ):
+            if not listening:
+                server.stop()
+            run = agent.run(brief, sandbox, ModelEndpoint(server.base_url, TOKEN, "maker/model"), TurnDeadline(seconds))
+            configuration = sandbox.read_file("/home/agent/.openclaw/openclaw.json", limit=1 << 20) or b""
+            workspace = sandbox.exec("ls --almost-all", timeout=20).output.split()
+            return Driven(run, server.requests, configuration.decode(), workspace)
 
-    yield drive
-    sandbox.stop()
+    return drive
 
 
 def assistant_rows(run: AgentRun) -> list[dict[str, Any]]:
@@ -241,7 +227,7 @@ def test_lean_request(drive: Callable[..., Driven]) -> None:
     assert message_text(user["content"]).endswith(" UTC] What is the revenue?")
 
 
-def test_upstream_request(drive: Callable[..., Driven], sandbox: StandIn) -> None:
+def test_upstream_request(drive: Callable[..., Driven]) -> None:
     driven = drive("upstream", "upstream")
     assert driven.run.end_reason is EndReason.ANSWERED, driven.run.log
     assert driven.results[0][1].startswith("name,revenue\nZean Jin,42")
@@ -249,10 +235,16 @@ def test_upstream_request(drive: Callable[..., Driven], sandbox: StandIn) -> Non
     system = driven.requests[0].messages[0]["content"]
     for section in ("## Skills (mandatory)", "## Memory Recall", "## Heartbeats", "# BOOTSTRAP.md - Hello, World"):
         assert section in system
-    assert sandbox.read_file("/tmp_workspace/AGENTS.md", limit=100)
+    assert {"AGENTS.md", "BOOTSTRAP.md", "database"} <= set(driven.workspace)
 
 
-def test_tool_call_and_what_is_collected(drive: Callable[..., Driven], sandbox: StandIn) -> None:
+def test_web_task_with_a_search_key(drive: Callable[..., Driven]) -> None:
+    driven = drive("web", "upstream", search=WebSearch("brave-key"))
+    assert driven.run.end_reason is EndReason.ANSWERED, driven.run.log
+    assert driven.tools() == [*UPSTREAM_TOOLS[:-2], "web_search", "web_fetch", *UPSTREAM_TOOLS[-2:]]
+
+
+def test_tool_call_and_what_is_collected(drive: Callable[..., Driven]) -> None:
     driven = drive("tool")
     run = driven.run
     assert run.end_reason is EndReason.ANSWERED, run.log
@@ -261,14 +253,15 @@ def test_tool_call_and_what_is_collected(drive: Callable[..., Driven], sandbox: 
     assert output.startswith("name,revenue\nZean Jin,42")
     assert "Read-only file system" in output
     assert "/tmp_workspace" in output.splitlines()
-    assert "tool" not in output.split()  # the lease's token is nowhere in the environment
+    assert TOKEN not in output
     assert [row["stopReason"] for row in assistant_rows(run)] == ["toolUse", "stop"]
     assert run.transcript[0]["type"] == "session"
     assert "listening on ws://127.0.0.1" in run.gateway_log
     assert "gateway up after" in run.log
     assert "turn final after" in run.log
-    configuration = json.dumps(sandbox.json_file(f"{driven.home}/.openclaw/openclaw.json"))
-    assert configuration.count('"tool"') == 1
+    assert driven.configuration.count(TOKEN) == 1
+    assert driven.requests[0].api_key == TOKEN
+    assert driven.workspace == ["database"]
 
 
 def test_parallel_calls_are_answered_under_their_ids(drive: Callable[..., Driven]) -> None:
@@ -277,10 +270,12 @@ def test_parallel_calls_are_answered_under_their_ids(drive: Callable[..., Driven
     assert [text.strip() for _, text in results] == ["one", "two", "name,revenue\nZean Jin,42"]
 
 
-def test_tool_call_ids_on_the_wire(drive: Callable[..., Driven]) -> None:
+def test_tool_call_ids_are_rewritten_on_the_wire(drive: Callable[..., Driven]) -> None:
     driven = drive("ids")
     assert driven.run.end_reason is EndReason.ANSWERED, driven.run.log
-    assert [call_id for call_id, _ in driven.results] == [*IDS, "same", "same"]
+    # Letters and digits only, at most 40 of them, and no id twice in a conversation.
+    sent_back = ["callAbC123", "call" + "x" * 36, "callafcb", "sanitizedtoolid", "callAbC1232"]
+    assert [call_id for call_id, _ in driven.results] == sent_back
 
 
 def test_call_of_an_unknown_tool_vanishes_from_the_next_request(drive: Callable[..., Driven]) -> None:
@@ -310,30 +305,32 @@ def test_tool_output_of_5_mb_is_cut(drive: Callable[..., Driven]) -> None:
         ("NO_REPLY", EndReason.EARLY_STOP, "no text", 1),
         ("length", EndReason.ANSWERED, "cut at the length limit", 1),
         ("content filter", EndReason.EARLY_STOP, "content_filter", 1),
+        ("cut", EndReason.PROVIDER_ERROR, "terminated", 1),
         # Only the wire can tell this from an answer.
-        ("cut", EndReason.ANSWERED, "", 1),
+        ("no finish reason", EndReason.ANSWERED, "", 1),
         ("401", EndReason.PROVIDER_ERROR, "401 Incorrect API key provided", 1),
         ("401 later", EndReason.PROVIDER_ERROR, "401 Incorrect API key provided", 2),
-        # With its own retry off, OpenClaw still has the OpenAI SDK's; 424, the proxy's word for a final failure, has none.
+        # With its own retry off, OpenClaw still has the SDK's; 424, the proxy's word for a final failure, is final.
         ("424", EndReason.PROVIDER_ERROR, "424 the provider failed", 1),
         ("429", EndReason.RATE_LIMITED, "429 Rate limit reached", 3),
         ("500", EndReason.PROVIDER_ERROR, "500 The server had an error", 3),
         ("malformed", EndReason.PROVIDER_ERROR, "JSON", 1),
         ("reset", EndReason.PROVIDER_ERROR, "Connection error.", 3),
-        ("overflow", EndReason.CONTEXT_OVERFLOW, "maximum context length", None),
+        # The second one asks for a summary of the conversation, to go on with; it has no tools.
+        ("overflow", EndReason.CONTEXT_OVERFLOW, "maximum context length", 2),
     ],
 )
 def test_end_reason(
-    drive: Callable[..., Driven], scenario: str, expected: EndReason, detail: str, requests: int | None
+    drive: Callable[..., Driven], scenario: str, expected: EndReason, detail: str, requests: int
 ) -> None:
     driven = drive(scenario)
     assert driven.run.end_reason is expected, driven.run.log
     assert detail in driven.run.detail
-    assert requests is None or len(driven.requests) == requests
+    assert len(driven.requests) == requests
 
 
-def test_refused_connection(drive: Callable[..., Driven]) -> None:
-    driven = drive("refused", base_url=NOBODY_LISTENS)
+def test_nobody_listens(drive: Callable[..., Driven]) -> None:
+    driven = drive("answer", listening=False)
     assert driven.run.end_reason is EndReason.PROVIDER_ERROR, driven.run.log
     assert "Connection error." in driven.run.detail
 
@@ -358,11 +355,13 @@ def test_agent_that_removes_its_transcript_has_answered(drive: Callable[..., Dri
     assert driven.run.end_reason is EndReason.ANSWERED, driven.run.log
 
 
-def test_gateway_that_cannot_start_is_infrastructure(sandbox: StandIn) -> None:
-    agent = OpenClawAgent("lean", home="/home/agent/bad", port=70_000)
-    brief = Brief("task", "task", "risk", "easy", "What is the revenue?", 60, (), web=False)
-    start = time.monotonic()
-    with pytest.raises(SandboxError, match=r"gateway ended before it was up: .*gateway\.port"):
-        agent.run(brief, sandbox, ModelEndpoint(NOBODY_LISTENS, "none", "m"), Deadline(100))
-    assert time.monotonic() - start < 60
-    assert not [process for process in sandbox.processes() if "gateway" in process]
+def test_gateway_that_cannot_start_is_infrastructure(provider: DockerProvider, tmp_path: Path) -> None:
+    brief = brief_of(tmp_path)
+    agent = OpenClawAgent("lean", port=70_000)
+    with (
+        provider.provision(brief, TrialKey("run", "bad port", "task")) as sandbox,
+        ModelServer(SCENARIOS["answer"], unix_socket=sandbox.socket) as server,
+        pytest.raises(SandboxError, match=r"gateway ended before it was up: (?s:.*)ERR_SOCKET_BAD_PORT"),
+    ):
+        agent.run(brief, sandbox, ModelEndpoint(server.base_url, TOKEN, "maker/model"), Deadline(100))
+    assert server.requests == ()

@@ -94,11 +94,14 @@ def test_two_benchmark_roots_in_one_run_are_refused(bench: Bench, mode: list[str
     ("arguments", "message"),
     [
         ([], "--dataclaw-model"),
-        (["--dataclaw-model=some/model"], "built-in"),
+        (["--dataclaw-model=some/model"], "JUDGE_MODEL"),
+        (["--dataclaw-model=some/model", "--dataclaw-judge=rules"], "OPENCLAW_CUSTOM_BASE_URL"),
+        (["--dataclaw-model=openrouter/some/model", "--dataclaw-judge=rules"], "OPENROUTER_API_KEY"),
+        ([ORACLE, "--dataclaw-agent=openclaw", "--dataclaw-sandbox=local"], "needs a container"),
         ([ORACLE, "--dataclaw-runs=0"], "--dataclaw-runs"),
         ([ORACLE, "--dataclaw-fail-under=ee=1"], "--dataclaw-fail-under"),
         ([ORACLE, "--dataclaw-sandbox=moon"], "--dataclaw-sandbox"),
-        ([ORACLE, "--dataclaw-judge=gpt"], "gpt"),
+        ([ORACLE, "--dataclaw-judge=gpt"], "JUDGE_CUSTOM_BASE_URL"),
         ([ORACLE, "--dataclaw-resume"], "--dataclaw-resume"),
     ],
 )

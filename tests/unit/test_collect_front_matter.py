@@ -15,6 +15,11 @@ from pytest_dataclaw.errors import TaskError
 LINES = st.sampled_from(
     [
         "id: a",
+        "id: true",
+        "on: x",
+        "n: 1200",
+        "d: 2022-99-99",
+        "g: dataclaw build",
         "id: &x [1, 2]",
         "name: b # remark",
         "name: |",

@@ -68,6 +68,11 @@ def test_refused_report() -> None:
     assert read_report(data) == TurnReport("refused", took=0.1, error="unknown key")
 
 
+def test_closed_report() -> None:
+    report = read_report(b'{"status":"closed","ready":1,"took":0.5,"error":{"code":1006,"reason":""}}')
+    assert report == TurnReport("closed", took=0.5, error="WebSocket code 1006")
+
+
 @pytest.mark.parametrize("data", [None, b"", b"\xff", b"[]", b"{}", b'{"status":"done"}', b'{"status":["final"]}'])
 def test_what_is_no_report_is_lost(data: bytes | None) -> None:
     report = read_report(data)

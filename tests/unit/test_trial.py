@@ -83,6 +83,9 @@ class FakeProvider:
     def provision(self, brief: Brief, key: TrialKey) -> Iterator[FakeSandbox]:
         yield self.sandbox
 
+    def close(self) -> None:
+        raise NotImplementedError
+
 
 @dataclass
 class FakeAgent:

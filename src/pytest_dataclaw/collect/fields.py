@@ -73,7 +73,7 @@ class Fields:
         """Return a field that is a list of texts."""
         if name not in self.values:
             return default
-        return tuple(self.check(str, item, name, index) for index, item in enumerate(self.get(list, name)))
+        return tuple([self.check(str, item, name, index) for index, item in enumerate(self.get(list, name))])
 
 
 def _dotted(keys: tuple[str | int, ...]) -> str | None:

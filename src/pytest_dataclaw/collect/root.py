@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import stat
+from functools import cached_property
 from pathlib import Path, PurePosixPath
 
 from pytest_dataclaw.errors import TaskError
@@ -35,18 +36,24 @@ class BenchmarkRoot:
         self._holding: dict[str, bool] = {}
         self._workspace_files: dict[tuple[str, str], WorkspaceFile] = {}
         self._aliases: tuple[frozenset[str], ...] | None = None
+        self.latest_list: tuple[list[object], tuple[WorkspaceFile, ...]] = ([], ())
+        """The entries of the `workspace_files` that were checked last, and their files; tasks mostly share one list."""
 
     def asset(self, relative: str) -> Path:
         """Return the regular file at a path below `assets/`; raise AssetError if there is none or it lies elsewhere."""
-        _relative_path(relative, "source")
+        _check_relative(relative, "source")
         path = self.assets / relative
+        place = str(path)
         try:
-            mode = path.stat().st_mode
+            mode = os.lstat(place).st_mode
+            is_link = stat.S_ISLNK(mode)
+            if is_link:
+                mode = os.stat(place).st_mode  # noqa: PTH116  # a text costs a third of a Path here
         except OSError as exc:
             raise AssetError(f"absent file: {path}: {exc.strerror or exc}") from exc
         if not stat.S_ISREG(mode):
             raise AssetError(f"expected a regular file: {path}")
-        if not self._holds(path):
+        if not (self._is_inside(place) if is_link else self._holds(os.path.dirname(place))):  # noqa: PTH120  # likewise
             raise AssetError(f"leaves the benchmark's assets by a symbolic link: {relative}")
         return path
 
@@ -54,13 +61,20 @@ class BenchmarkRoot:
         """Return the file that a task puts into its workspace, checked once; raise AssetError if it cannot be used."""
         known = self._workspace_files.get((source, dest))
         if known is None:
-            known = WorkspaceFile(self._data_file(source), _relative_path(dest, "dest"))
+            path = self._data_file(source)
+            _check_relative(dest, "dest")
+            known = WorkspaceFile(path, PurePosixPath(dest))
             self._workspace_files[source, dest] = known
         return known
 
+    @cached_property
+    def has_solutions(self) -> bool:
+        """Whether any task of the benchmark may have step scripts; published ones have none."""
+        return (self.assets / "solutions").is_dir()
+
     def solution_dir(self, category: str, gold_id: str) -> Path:
         """Return where the step scripts of a task lie (`step_01.py`, ...); tasks need not have any."""
-        return self.assets / "solutions" / category / gold_id
+        return self.assets.joinpath("solutions", category, gold_id)
 
     def aliases(self) -> tuple[frozenset[str], ...]:
         """Return the sets of names that mean the same body; none without a bilingual map.
@@ -73,16 +87,13 @@ class BenchmarkRoot:
             self._aliases = _read_aliases(path) if path.exists() else ()
         return self._aliases
 
-    def _holds(self, path: Path) -> bool:
-        if path.is_symlink():
-            return self._is_inside(path)
+    def _holds(self, folder: str) -> bool:
         # To resolve a path costs a system call for each of its parts, and 492 gold files lie in seven folders.
-        folder = str(path.parent)
         if folder not in self._holding:
-            self._holding[folder] = self._is_inside(path.parent)
+            self._holding[folder] = self._is_inside(folder)
         return self._holding[folder]
 
-    def _is_inside(self, path: Path) -> bool:
+    def _is_inside(self, path: str) -> bool:
         return Path(os.path.realpath(path)).is_relative_to(self._real_assets)
 
     def _data_file(self, source: str) -> Path:
@@ -105,12 +116,11 @@ def find_root(path: Path) -> Path | None:
     return next((folder for folder in (path, *path.parents) if (folder / "assets").is_dir()), None)
 
 
-def _relative_path(text: str, key: str) -> PurePosixPath:
-    """Return a path that cannot lead out of the folder it is joined to; raise AssetError for any other."""
-    path = PurePosixPath(text)
-    if not path.parts or path.is_absolute() or ".." in path.parts or "\\" in text or _CONTROL.search(text):
+def _check_relative(text: str, key: str) -> None:
+    """Raise AssetError for a path that could lead out of the folder it is joined to, or names that folder."""
+    parts = text.split("/")
+    if text.startswith("/") or ".." in parts or "\\" in text or _CONTROL.search(text) or not {*parts} - {"", "."}:
         raise AssetError(f"expected a relative path that stays in its folder, got {text!r}", key)
-    return path
 
 
 def _read_aliases(path: Path) -> tuple[frozenset[str], ...]:

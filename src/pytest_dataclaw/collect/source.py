@@ -28,7 +28,8 @@ class SourceText:
 def read_source(path: Path) -> SourceText:
     """Read a UTF-8 file; raise TaskError where it cannot be read, is not UTF-8 or holds NUL bytes."""
     try:
-        data = path.read_bytes()
+        with open(path, "rb", buffering=0) as file:  # noqa: PTH123  # a file read whole needs no buffer
+            data = file.read()
     except OSError as exc:
         raise TaskError(path, f"cannot be read: {exc.strerror or exc}") from exc
     try:

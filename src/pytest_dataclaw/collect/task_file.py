@@ -54,8 +54,9 @@ def load_task(path: Path, root: BenchmarkRoot) -> Task:
         web=fields.get(bool, "web", category == WEB_CATEGORY),
         suite=suite,
     )
-    scripts = _solution(root.solution_dir(category, gold_file.gold_id), gold_file.gold.steps_num)
-    gold = replace(gold_file.gold, solution=scripts) if scripts else gold_file.gold
+    gold = gold_file.gold
+    if root.has_solutions:
+        gold = replace(gold, solution=_solution(root.solution_dir(category, gold_file.gold_id), gold.steps_num))
     return Task(brief, gold, path, root.path, text_sha256=source.sha256, gold_sha256=gold_file.sha256)
 
 
@@ -87,8 +88,12 @@ def _gold_file(fields: Fields, root: BenchmarkRoot) -> GoldFile:
 
 
 def _workspace_files(fields: Fields, root: BenchmarkRoot) -> tuple[WorkspaceFile, ...]:
+    entries = fields.get(list, "workspace_files")
+    latest, latest_files = root.latest_list
+    if entries == latest:
+        return latest_files
     files: list[WorkspaceFile] = []
-    for index, entry in enumerate(fields.get(list, "workspace_files")):
+    for index, entry in enumerate(entries):
         place = ("workspace_files", index)
         fields.check(dict, entry, *place)
         for key in ("source", "dest"):
@@ -105,6 +110,7 @@ def _workspace_files(fields: Fields, root: BenchmarkRoot) -> tuple[WorkspaceFile
             message = f"{file.dest} is already the place of another workspace file"
             raise fields.error(message, "workspace_files", index, "dest")
         seen.add(file.dest)
+    root.latest_list = entries, tuple(files)
     return tuple(files)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import yaml
@@ -59,6 +60,13 @@ def parse_yaml(text: str) -> object:
         raise YamlTextError(f"bad YAML: {exc.reason}", _index_of_unprintable(text)) from exc
     except _LOAD_ERRORS as exc:
         raise YamlTextError(f"bad YAML: a value does not fit its type: {exc}") from exc
+
+
+@lru_cache(maxsize=64)
+def is_text(word: str) -> bool:
+    """Tell whether YAML takes a plain (unquoted) word for text, not for a number, a date, a truth value or null."""
+    resolvers = _SafeLoader.yaml_implicit_resolvers
+    return not any(form.match(word) for first in (word[0], None) for _, form in resolvers.get(first, ()))
 
 
 def _index_of_unprintable(text: str) -> int | None:

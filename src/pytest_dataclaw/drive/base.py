@@ -22,6 +22,8 @@ class AgentRun:
     """Rows of `chat.jsonl`."""
     log: str = ""
     """Text of `agent.log`."""
+    gateway_log: str = ""
+    """Text of `gateway.log`, for agents that run a gateway."""
 
 
 class Agent(Protocol):

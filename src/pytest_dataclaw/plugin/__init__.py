@@ -43,7 +43,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
     """Turn a task file into a collector of its trials."""
-    if file_path.suffix != ".md" or not is_task_file(file_path):
+    if not is_task_file(file_path):
         return None
     from pytest_dataclaw.plugin.activation import activate
     from pytest_dataclaw.plugin.nodes import TaskModule

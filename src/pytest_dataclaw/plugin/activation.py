@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-import secrets
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import islice
@@ -19,6 +18,7 @@ import pytest
 
 from pytest_dataclaw.collect.discover import find_task_files
 from pytest_dataclaw.collect.root import BenchmarkRoot, find_root
+from pytest_dataclaw.collect.select import SuiteFilter
 from pytest_dataclaw.errors import UsageError
 from pytest_dataclaw.settings import OPTIONS, Settings, Sources, check_runnable, resolve
 
@@ -46,13 +46,20 @@ class Run:
     """The front-matter ids met so far, to find duplicates."""
     folders: set[Path] = field(default_factory=set)
     """The folders of task files met so far that belong to the root."""
+    marks: dict[tuple[str, str], pytest.MarkDecorator] = field(default_factory=dict)
+    """The markers registered so far, by kind (category or level) and word."""
+
+    @cached_property
+    def suite(self) -> SuiteFilter:
+        """What `--dataclaw-suite` selects."""
+        return SuiteFilter.parse(self.settings.suite)
 
     @cached_property
     def provider(self) -> SandboxProvider:
         """What makes this process's sandboxes."""
-        from pytest_dataclaw.provision.local import LocalProvider
+        from pytest_dataclaw.plugin.assembly import make_provider
 
-        return LocalProvider()
+        return make_provider(self.settings)
 
 
 RUN = pytest.StashKey[Run]()
@@ -196,4 +203,4 @@ def _argument_paths(config: pytest.Config) -> list[Path]:
 
 
 def _new_run_id() -> str:
-    return secrets.token_hex(4)
+    return os.urandom(4).hex()

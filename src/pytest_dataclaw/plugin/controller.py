@@ -17,6 +17,7 @@ import pytest
 from pytest_dataclaw.errors import UsageError
 from pytest_dataclaw.model.result import Outcome
 from pytest_dataclaw.plugin.activation import WORKER_INPUT, Run, load_prior
+from pytest_dataclaw.plugin.assembly import check_machine, make_proxy
 from pytest_dataclaw.plugin.selection import Selection, check_suite, count_trials
 from pytest_dataclaw.record.index import RunIndex
 from pytest_dataclaw.record.lock import RunLock, lock_path
@@ -34,9 +35,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pytest_dataclaw.model.task import Json
-    from pytest_dataclaw.proxy.base import Role
     from pytest_dataclaw.proxy.server import ProxyServer
-    from pytest_dataclaw.proxy.upstreams.base import Upstream
 
 
 class Controller:
@@ -83,10 +82,13 @@ class Controller:
             settings.output.mkdir(parents=True, exist_ok=True)
             self._lock = RunLock(lock_path(settings.output, self._slug), self._run.run_id)
             self._lock.acquire()
+            check_machine(settings)
+            server = make_proxy(settings)
         except UsageError as error:
+            self._end()
             raise pytest.UsageError(str(error)) from None
         self._config.add_cleanup(self._end)
-        self._server = _proxy_server(self._run)
+        self._server = server
         self._run.address = self._server.start()
         self._begun = True
         self._tell()
@@ -149,6 +151,7 @@ class Controller:
             "judge": settings.judge,
             "agent": settings.agent,
             "sandbox": settings.sandbox,
+            "profile": settings.profile,
             "runs": settings.runs,
             "suite": settings.suite,
             "timeout_multiplier": settings.timeout_multiplier,
@@ -233,7 +236,7 @@ class Controller:
             model=settings.model,
             judge=settings.judge,
             agent=settings.agent,
-            profile="",
+            profile=settings.profile if settings.agent == "openclaw" else "",
             sandbox=settings.sandbox,
             run_id=self._run.run_id,
             output=settings.output,
@@ -263,21 +266,3 @@ class Controller:
             reporter.write_line("dataclaw: the local sandbox isolates nothing", yellow=True)
         for note in settings.notes:
             reporter.write_line(f"dataclaw: {note}")
-
-
-def _proxy_server(run: Run) -> ProxyServer:
-    """Make the model proxy with the built-in players; the deterministic judge plays the LLM judge `oracle`."""
-    from pytest_dataclaw.judge.played import PlayedJudge
-    from pytest_dataclaw.judge.rules import RulesJudge
-    from pytest_dataclaw.proxy.redaction import Redactor
-    from pytest_dataclaw.proxy.server import ProxyServer
-    from pytest_dataclaw.proxy.upstreams.nop import NopUpstream
-    from pytest_dataclaw.proxy.upstreams.oracle import OracleUpstream
-    from pytest_dataclaw.proxy.upstreams.played import PlayedUpstream
-
-    upstreams: dict[tuple[Role, str], Upstream] = {
-        ("agent", "oracle"): OracleUpstream(),
-        ("agent", "nop"): NopUpstream(),
-        ("judge", "oracle"): PlayedUpstream(PlayedJudge(RulesJudge()).reply),
-    }
-    return ProxyServer(upstreams, Redactor(run.settings.secrets))

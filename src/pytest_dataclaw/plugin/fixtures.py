@@ -54,11 +54,11 @@ def dataclaw_sandbox(request: pytest.FixtureRequest) -> Iterator[Sandbox]:
 
 
 @pytest.fixture
-def dataclaw_agent() -> Agent:
+def dataclaw_agent(dataclaw_settings: Settings) -> Agent:
     """The agent under test."""
-    from pytest_dataclaw.drive.react import ReactAgent
+    from pytest_dataclaw.plugin.assembly import make_agent
 
-    return ReactAgent()
+    return make_agent(dataclaw_settings)
 
 
 @pytest.fixture

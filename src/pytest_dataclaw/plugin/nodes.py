@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_dataclaw.collect.select import SuiteFilter
 from pytest_dataclaw.collect.task_file import load_task
 from pytest_dataclaw.errors import InfrastructureError, TaskError
 from pytest_dataclaw.model.result import EndReason, Outcome, Record
@@ -56,24 +55,25 @@ class TaskModule(pytest.Module):
         first = run.task_ids.setdefault(task_id, self.path)
         if first != self.path:
             raise self.CollectError(f"{self.path}: id: {task_id!r} is the id of {first} too")
-        if not SuiteFilter.parse(run.settings.suite).matches(task_id):
+        if not run.suite.matches(task_id):
             return
-        marks = [
-            self._mark(word, kind) for word, kind in ((task.brief.category, "category"), (task.brief.level, "level"))
-        ]
+        marks = (self._mark(run, "category", task.brief.category), self._mark(run, "level", task.brief.level))
         for repeat in range(1, run.settings.runs + 1):
             item = TaskItem.of(self, run, task, repeat)
-            for mark in filter(None, marks):
-                item.add_marker(mark)
+            for mark in marks:
+                if mark is not None:
+                    item.add_marker(mark)
             yield item
 
-    def _mark(self, word: str, kind: str) -> str:
-        """Register a category or level as a marker, spelt so that -m can name it."""
-        name = re.sub(r"\W+", "_", word)
-        line = f"{name}: benchmark tasks of {kind} {word!r}"
-        if name and line not in self.config.getini("markers"):
-            self.config.addinivalue_line("markers", line)
-        return name
+    def _mark(self, run: Run, kind: str, word: str) -> pytest.MarkDecorator | None:
+        """Register a category or level as a marker, spelt so that -m can name it; None for a word without letters."""
+        known = run.marks.get((kind, word))
+        if known is None and (name := re.sub(r"\W+", "_", word)):
+            line = f"{name}: benchmark tasks of {kind} {word!r}"
+            if line not in self.config.getini("markers"):
+                self.config.addinivalue_line("markers", line)
+            known = run.marks[kind, word] = getattr(pytest.mark, name)
+        return known
 
 
 class TaskItem(pytest.Function):
@@ -91,7 +91,7 @@ class TaskItem(pytest.Function):
     def of(cls, parent: TaskModule, run: Run, task: Task, repeat: int) -> TaskItem:
         """Make the item of a task's n-th trial; `[run2]` and so on from the second."""
         name = task.brief.task_id if repeat == 1 else f"{task.brief.task_id}[run{repeat}]"
-        prior = run.prior.get(f"{parent.nodeid}::{name}")
+        prior = run.prior.get(f"{parent.nodeid}::{name}") if run.prior else None
         if prior is not None and not _is_valid_for(prior.record, task):
             prior = None
         item: TaskItem = cls.from_parent(parent, name=name, callobj=_stages(prior))

@@ -60,6 +60,12 @@ class TrialReports:
         if session.testsfailed and not self._config.option.continue_on_collection_errors:
             items[:] = [item for item in items if not isinstance(item, TaskItem)]
 
+    def pytest_sessionfinish(self) -> None:
+        """Let go of what this process's sandboxes needed."""
+        run = self._config.stash.get(RUN, None)
+        if run is not None and "provider" in vars(run):
+            run.provider.close()
+
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_makereport(
         self, item: pytest.Item, call: pytest.CallInfo[None]

@@ -81,3 +81,6 @@ class SandboxProvider(Protocol):
 
     def provision(self, brief: Brief, key: TrialKey) -> AbstractContextManager[Sandbox]:
         """Enter a sandbox for one trial; on exit everything is stopped and removed, whatever happened."""
+
+    def close(self) -> None:
+        """Wait until what is still being removed is gone, a bounded time. Idempotent."""

@@ -16,7 +16,7 @@ from pytest_dataclaw.errors import UsageError
 from pytest_dataclaw.provision.digests import combined_sha256
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
     from docker import DockerClient
 
@@ -61,12 +61,12 @@ def build(
     *,
     tag: str = LOCAL_IMAGE,
     target: str | None = None,
-    base: str | None = None,
+    build_args: Mapping[str, str] | None = None,
     progress: Callable[[str], None] = lambda line: None,
 ) -> ImageInfo:
     """Build the image from a checkout, or return the one under `tag` if it was built from the same files.
 
-    `target` is a stage of the Dockerfile (the last one by default), `base` the image to start from.
+    `target` is a stage of the Dockerfile (the last one by default), `build_args` are values for its ARGs.
     """
     digest = context_digest(root)
     known = client.images.list(filters={"reference": tag, "label": f"{_CONTEXT_LABEL}={digest}"})
@@ -78,7 +78,7 @@ def build(
             custom_context=True,
             tag=tag,
             target=target,
-            buildargs={"BASE": base} if base else {},
+            buildargs=dict(build_args or {}),
             labels={_CONTEXT_LABEL: digest},
             rm=True,
             decode=True,

@@ -151,6 +151,9 @@ class LocalProvider:
         finally:
             remove_tree(root)
 
+    def close(self) -> None:
+        """Nothing is left: a folder is removed before its trial ends."""
+
 
 def _environment(root: Path, trial: str) -> dict[str, str]:
     """Return all variables that a command gets: made up here, none taken over from this process."""

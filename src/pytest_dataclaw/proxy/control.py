@@ -30,7 +30,8 @@ class ControlAddress:
 
 def lease_request_to_json(request: LeaseRequest) -> dict[str, Any]:
     """Return a lease request as plain JSON data."""
-    return {**asdict(request), "journal": str(request.journal)}
+    socket = str(request.socket) if request.socket is not None else None
+    return {**asdict(request), "journal": str(request.journal), "socket": socket}
 
 
 def lease_request_from_json(data: dict[str, Any]) -> LeaseRequest:
@@ -41,6 +42,7 @@ def lease_request_from_json(data: dict[str, Any]) -> LeaseRequest:
         model=data["model"],
         journal=Path(data["journal"]),
         script=Script(steps=tuple(data["script"]["steps"]), answer=data["script"]["answer"]),
+        socket=Path(data["socket"]) if data["socket"] is not None else None,
     )
 
 

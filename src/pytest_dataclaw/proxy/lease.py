@@ -7,7 +7,7 @@ import itertools
 import secrets
 import time
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import AsyncExitStack, contextmanager
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING
 
@@ -39,6 +39,8 @@ class LeaseEntry:
         self.in_flight: set[asyncio.Task[object]] = set()
         self.written: list[Future[None]] = []
         self.closing: asyncio.Task[Traffic] | None = None
+        self.resources = AsyncExitStack()
+        """What is given back once nothing is in flight any more: the lease's socket, where it has one."""
 
 
 class LeaseBook:
@@ -111,6 +113,7 @@ class LeaseBook:
             task.cancel()
         if cut:
             await asyncio.wait(cut)
+        await entry.resources.aclose()
         try:
             await asyncio.gather(*map(asyncio.wrap_future, entry.written))
         except OSError as error:

@@ -38,13 +38,19 @@ def read_usage(wire: dict[str, Any] | None) -> Usage:
     """Map a provider's usage object to tokens and cost; ValueError where a number is none or is negative.
 
     Besides OpenAI's fields it knows OpenRouter's (`cost` in USD, `cache_write_tokens`), Anthropic's as gateways pass
-    them on (`cache_creation_input_tokens`, `cache_read_input_tokens`) and DeepSeek's (`prompt_cache_hit_tokens`).
+    them on (`cache_creation_input_tokens`, `cache_read_input_tokens`) DeepSeek's (`prompt_cache_hit_tokens`)
+    and Moonshot's (`cached_tokens`).
     """
     if wire is None:
         return Usage()
     prompt = wire.get("prompt_tokens_details") or {}
     completion = wire.get("completion_tokens_details") or {}
-    reads = (prompt, "cached_tokens"), (wire, "cache_read_input_tokens"), (wire, "prompt_cache_hit_tokens")
+    reads = (
+        (prompt, "cached_tokens"),
+        (wire, "cache_read_input_tokens"),
+        (wire, "prompt_cache_hit_tokens"),
+        (wire, "cached_tokens"),
+    )
     writes = (prompt, "cache_write_tokens"), (prompt, "cache_creation_tokens"), (wire, "cache_creation_input_tokens")
     return Usage(
         input_tokens=_count((wire, "prompt_tokens")),

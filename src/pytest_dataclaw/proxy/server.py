@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 import hmac
 import logging
+import os
 import secrets
 import threading
 from concurrent.futures import Future
+from contextlib import AsyncExitStack
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
@@ -21,19 +23,24 @@ from pytest_dataclaw.proxy.wire import WireError
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
+    from pathlib import Path
     from types import TracebackType
 
     from pytest_dataclaw.proxy.base import Role
+    from pytest_dataclaw.proxy.lease import LeaseEntry
     from pytest_dataclaw.proxy.redaction import Redactor
     from pytest_dataclaw.proxy.upstreams.base import Upstream
 
     _Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+    _Guard = Callable[[web.Request], None]
 
 _LOG = logging.getLogger(__name__)
 _LOG.addHandler(logging.NullHandler())  # a program that set up no logging must not find our lines on its stderr
 
 MAX_BODY_BYTES = 64 * 1024 * 1024
 _SHUTDOWN_SECONDS = 2.0
+_MAX_SOCKET_PATH_BYTES = 103
+"""The shortest limit among systems (macOS: 104 with the final NUL; Linux: 108)."""
 
 
 class ProxyServer:
@@ -76,13 +83,7 @@ class ProxyServer:
 
     async def _serve(self, ready: Future[str]) -> None:
         self._loop, self._stopping = asyncio.get_running_loop(), asyncio.Event()
-        runner = web.AppRunner(
-            self._application(),
-            access_log=None,
-            logger=_LOG,
-            handler_cancellation=True,  # a client that hangs up must not leave a paid request running
-            shutdown_timeout=_SHUTDOWN_SECONDS,
-        )
+        runner = _runner(self._guard_control, [*self._model_routes(), *self._control_routes()])
         try:
             await runner.setup()
             await web.TCPSite(runner, "127.0.0.1", 0).start()
@@ -95,26 +96,21 @@ class ProxyServer:
             await self._book.shut()
             await runner.cleanup()
 
-    def _application(self) -> web.Application:
-        app = web.Application(client_max_size=MAX_BODY_BYTES, middlewares=[_answer_errors, self._guard_control])
-        app.add_routes(ModelApi(self._book, self._upstreams).routes())
-        app.add_routes(
-            [
-                web.post("/control/leases", self._open_lease),
-                web.delete("/control/leases/{lease_id}", self._close_lease),
-                web.get("/control/health", self._health, allow_head=False),
-                web.get("/control/usage", self._show_usage, allow_head=False),
-                web.get("/control/ledger", self._show_ledger, allow_head=False),
-            ]
-        )
-        return app
+    def _model_routes(self) -> list[web.RouteDef]:
+        return ModelApi(self._book, self._upstreams).routes()
 
-    @web.middleware
-    async def _guard_control(self, request: web.Request, handler: _Handler) -> web.StreamResponse:
-        given = bearer_token(request).encode("utf-8", "surrogateescape")
-        if request.path.startswith("/control/") and not hmac.compare_digest(given, self._token.encode()):
+    def _control_routes(self) -> list[web.RouteDef]:
+        return [
+            web.post("/control/leases", self._open_lease),
+            web.delete("/control/leases/{lease_id}", self._close_lease),
+            web.get("/control/health", self._health, allow_head=False),
+            web.get("/control/usage", self._show_usage, allow_head=False),
+            web.get("/control/ledger", self._show_ledger, allow_head=False),
+        ]
+
+    def _guard_control(self, request: web.Request) -> None:
+        if request.path.startswith("/control/") and not _has_token(request, self._token):
             raise WireError(401, "the control token is wrong", "invalid_control_token")
-        return await handler(request)
 
     async def _open_lease(self, request: web.Request) -> web.Response:
         try:
@@ -126,7 +122,33 @@ class ProxyServer:
             message = f"no model {wanted.model!r} for the {wanted.role}; served: {served}"
             raise WireError(422, message, MODEL_NOT_SERVED)
         entry = self._book.open(wanted)
+        if wanted.socket is not None:
+            try:
+                await self._listen(entry, wanted.socket)
+            except OSError as error:
+                await self._book.close(entry.lease_id)
+                raise WireError(422, f"cannot listen at {wanted.socket}: {error}", "no_socket") from error
         return web.json_response({"lease_id": entry.lease_id, "token": entry.token})
+
+    async def _listen(self, entry: LeaseEntry, path: Path) -> None:
+        """Serve the lease, and nothing else, on a unix socket until it is closed; OSError where that is impossible."""
+
+        def guard(request: web.Request) -> None:
+            if not _has_token(request, entry.token):
+                raise WireError(401, "the token is not that of this socket's lease", "invalid_api_key")
+
+        if len(os.fsencode(path)) > _MAX_SOCKET_PATH_BYTES:
+            raise OSError(f"the path of a unix socket has at most {_MAX_SOCKET_PATH_BYTES} bytes")
+        if path.exists():  # asyncio would take the socket of another lease for a stale one, and its place
+            raise FileExistsError("something is there already")
+        async with AsyncExitStack() as resources:
+            resources.callback(path.unlink, missing_ok=True)
+            runner = _runner(guard, self._model_routes())
+            resources.push_async_callback(runner.cleanup)
+            await runner.setup()
+            await web.UnixSite(runner, path).start()
+            path.chmod(0o666)
+            entry.resources = resources.pop_all()
 
     async def _close_lease(self, request: web.Request) -> web.Response:
         return web.json_response(asdict(await self._book.close(request.match_info["lease_id"])))
@@ -148,6 +170,29 @@ class ProxyServer:
             {"key": asdict(key), "role": role, "usage": asdict(usage)} for key, role, usage in self._ledger.trials()
         ]
         return web.json_response({"run": run, "trials": trials})
+
+
+def _runner(guard: _Guard, routes: list[web.RouteDef]) -> web.AppRunner:
+    """Return a runner of some routes; `guard` raises WireError for a request that must not reach them."""
+
+    @web.middleware
+    async def guarded(request: web.Request, handler: _Handler) -> web.StreamResponse:
+        guard(request)
+        return await handler(request)
+
+    app = web.Application(client_max_size=MAX_BODY_BYTES, middlewares=[_answer_errors, guarded])
+    app.add_routes(routes)
+    return web.AppRunner(
+        app,
+        access_log=None,
+        logger=_LOG,
+        handler_cancellation=True,  # a client that hangs up must not leave a paid request running
+        shutdown_timeout=_SHUTDOWN_SECONDS,
+    )
+
+
+def _has_token(request: web.Request, token: str) -> bool:
+    return hmac.compare_digest(bearer_token(request).encode("utf-8", "surrogateescape"), token.encode())
 
 
 @web.middleware

@@ -126,15 +126,17 @@ def event_stream(completion: dict[str, Any], *, include_usage: bool) -> Iterator
 
 
 def _deltas(message: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    extra = {key: value for key, value in message.items() if key not in ("role", "content", "tool_calls")}
+    # Encrypted reasoning comes last: clients match it to tool calls that they have seen.
+    extra = {k: v for k, v in message.items() if k not in ("role", "content", "tool_calls", "reasoning_details")}
     yield {"role": "assistant", **extra}
     if message.get("content"):
         yield {"content": message_text(message["content"])}
     for index, call in enumerate(message.get("tool_calls") or ()):
-        name, arguments = call["function"]["name"], call["function"]["arguments"]
-        opening = {"index": index, "id": call["id"], "type": "function", "function": {"name": name, "arguments": ""}}
+        opening = {"type": "function", **call, "index": index, "function": {**call["function"], "arguments": ""}}
         yield {"tool_calls": [opening]}
-        yield {"tool_calls": [{"index": index, "function": {"arguments": arguments}}]}
+        yield {"tool_calls": [{"index": index, "function": {"arguments": call["function"]["arguments"]}}]}
+    if message.get("reasoning_details"):
+        yield {"reasoning_details": message["reasoning_details"]}
 
 
 def _event(chunk: dict[str, Any]) -> bytes:

@@ -1,0 +1,1 @@
+"""The `openclaw` agent: the real OpenClaw in the sandbox, over its gateway's WebSocket."""
