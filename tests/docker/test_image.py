@@ -17,10 +17,10 @@ from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import docker
 import pytest
 from docker.errors import DockerException, ImageNotFound
 
-import docker
 from pytest_dataclaw.errors import UsageError
 from pytest_dataclaw.provision.image import (
     LOCAL_IMAGE,
@@ -36,9 +36,8 @@ from pytest_dataclaw.provision.image import (
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from docker.models.containers import Container
-
     from docker import DockerClient
+    from docker.models.containers import Container
 
 pytestmark = pytest.mark.docker
 

@@ -83,7 +83,7 @@ class DockerSandbox:
         self._started_at = time.time()
         self._commands = 0
         self._stopped = False
-        self._outlived_its_work = False
+        self._killed_by_us = False
         self._socket = socket_path
         with engine_errors("cannot start the container"):
             container.start()
@@ -133,7 +133,7 @@ class DockerSandbox:
         with engine_errors("cannot stop the container"):
             try:
                 self._engine.client.api.kill(self._id)
-                self._outlived_its_work = True
+                self._killed_by_us = True
             except APIError as error:  # it has ended meanwhile (409), or is removed already (404)
                 if error.status_code not in (404, 409):
                     raise
@@ -146,7 +146,7 @@ class DockerSandbox:
 
     def fate(self) -> Fate | None:
         """Tell why the container ended before `stop`, if what is in it was the cause; SandboxError for other causes."""
-        if self._outlived_its_work or not self._watch.ended.is_set():
+        if self._killed_by_us or not self._watch.ended.is_set():
             self._engine.events.check()
             return None
         self._watch.removed.wait(_ENGINE_SECONDS)  # all that the engine tells of its end has been told by then
