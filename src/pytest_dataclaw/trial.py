@@ -18,7 +18,7 @@ from pytest_dataclaw.model.result import EndReason, Outcome, Record, Setup
 from pytest_dataclaw.model.run import Deadline
 from pytest_dataclaw.model.trajectory import Traffic, Usage
 from pytest_dataclaw.model.verdict import OutcomeVerdict, PartVerdict, ProcessVerdict, Ruling
-from pytest_dataclaw.proxy.base import LeaseRequest, Script
+from pytest_dataclaw.proxy.base import LeaseRequest, Script, is_context_overflow
 from pytest_dataclaw.record.store import TrialFolder
 from pytest_dataclaw.suites.dataclaw import scoring
 
@@ -33,6 +33,10 @@ if TYPE_CHECKING:
     from pytest_dataclaw.provision.base import Fate, Sandbox, SandboxProvider
     from pytest_dataclaw.proxy.base import Proxy
     from pytest_dataclaw.settings import Settings
+
+_TOO_MANY_REQUESTS = 429
+_REFUSED = (400, 413, 422)
+"""How a provider says that it is the request that is wrong."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,12 +261,31 @@ def _how_it_ended(run: AgentRun, traffic: Traffic, fate: Fate | None) -> tuple[E
     """
     if fate is not None:
         return fate.end_reason, fate.detail
-    if run.end_reason in (EndReason.ANSWERED, EndReason.EARLY_STOP) and traffic.last_error:
-        reason = EndReason.RATE_LIMITED if traffic.last_status == 429 else EndReason.PROVIDER_ERROR
-        return reason, traffic.last_error
-    if run.end_reason is EndReason.ANSWERED and not traffic.trajectory.answer.strip():
-        return EndReason.EARLY_STOP, "the agent says it answered, but no turn on the wire has text"
-    return run.end_reason, run.detail
+    said = run.end_reason
+    if said in (EndReason.ANSWERED, EndReason.EARLY_STOP, EndReason.PROVIDER_ERROR, EndReason.RATE_LIMITED):
+        if traffic.last_error:
+            return _wire_failure(traffic), traffic.last_error
+        if said.errored:
+            # The agent's word alone: an agent must not leave the denominator by forging its own log.
+            return EndReason.EARLY_STOP, f"the agent tells of a failed model, but the wire is healthy: {run.detail}"
+        if said is EndReason.ANSWERED and not traffic.trajectory.answer.strip():
+            return EndReason.EARLY_STOP, "the agent says it answered, but no turn on the wire has text"
+    return said, run.detail
+
+
+def _wire_failure(traffic: Traffic) -> EndReason:
+    """Name the failure of the last exchange.
+
+    A provider that refuses a request after it has served others refuses what the agent made of it: the agent's doing.
+    """
+    if traffic.last_status == _TOO_MANY_REQUESTS:
+        return EndReason.RATE_LIMITED
+    if traffic.last_status in _REFUSED:
+        if is_context_overflow(traffic.last_error):
+            return EndReason.CONTEXT_OVERFLOW
+        if traffic.trajectory.turns:
+            return EndReason.EARLY_STOP
+    return EndReason.PROVIDER_ERROR
 
 
 def _why(outcome: OutcomeVerdict, attempt: Attempt) -> str:

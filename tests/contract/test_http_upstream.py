@@ -531,32 +531,14 @@ def test_the_environment_names_no_proxy(monkeypatch: pytest.MonkeyPatch) -> None
 # -- behind the proxy -------------------------------------------------------------------------------------------------
 
 
-class Remembered(HttpUpstream):
-    """Remembers the loop that it was used on, so that a test can close it there."""
-
-    loop: asyncio.AbstractEventLoop | None = None
-
-    async def complete(self, request: dict[str, Any], lease: LeaseRequest) -> dict[str, Any]:
-        self.loop = asyncio.get_running_loop()
-        return await super().complete(request, lease)
-
-    def close(self) -> None:
-        if self.loop is not None:
-            asyncio.run_coroutine_threadsafe(self.aclose(), self.loop).result(5)
-
-
 @contextmanager
-def proxied(upstreams: Mapping[tuple[Role, str], Remembered]) -> Iterator[ProxyClient]:
+def proxied(upstreams: Mapping[tuple[Role, str], HttpUpstream]) -> Iterator[ProxyClient]:
     with ProxyServer(upstreams, Redactor({"KEY": API_KEY})) as address:
-        try:
-            yield ProxyClient(address)
-        finally:
-            for upstream in upstreams.values():
-                upstream.close()
+        yield ProxyClient(address)
 
 
 def proxied_model(server: ModelServer) -> AbstractContextManager[ProxyClient]:
-    return proxied({("agent", "m"): Remembered(server.base_url, API_KEY, model_id="m")})
+    return proxied({("agent", "m"): HttpUpstream(server.base_url, API_KEY, model_id="m")})
 
 
 def lease_for(number: int, tmp_path: Path, model: str) -> LeaseRequest:
@@ -617,8 +599,8 @@ def test_our_ledger_equals_the_providers_for_a_hundred_trials_at_once(tmp_path: 
             return await asyncio.gather(*(trial(clients[number], number) for number in range(trials)))
 
     with ModelServer(scenarios) as server:
-        upstreams: dict[tuple[Role, str], Remembered] = {
-            ("agent", f"model-{number}"): Remembered(
+        upstreams: dict[tuple[Role, str], HttpUpstream] = {
+            ("agent", f"model-{number}"): HttpUpstream(
                 server.base_url, API_KEY, model_id=f"wire-{number}", stream=number % 3 > 0
             )
             for number in range(trials)
@@ -649,7 +631,7 @@ def without_times(usage: Usage) -> Usage:
 @STREAM
 def test_reasoning_and_parallel_calls_reach_the_agent_through_the_proxy(stream: bool, tmp_path: Path) -> None:
     with ModelServer(Scenario(CALLS, CALLS)) as server:
-        upstream = Remembered(server.base_url, API_KEY, model_id="wire/m", stream=stream)
+        upstream = HttpUpstream(server.base_url, API_KEY, model_id="wire/m", stream=stream)
         with proxied({("agent", "custom/m"): upstream}) as proxy:
             endpoint = proxy.open_lease(lease_for(1, tmp_path, "custom/m")).endpoint
             with openai.OpenAI(base_url=endpoint.base_url, api_key=endpoint.token, max_retries=0) as sdk:
@@ -660,12 +642,12 @@ def test_reasoning_and_parallel_calls_reach_the_agent_through_the_proxy(stream: 
                     ]
                     snapshot: Any = events.current_completion_snapshot
     assert "".join(getattr(delta, "reasoning", "") for delta in deltas) == plain.choices[0].message.reasoning == "hm"
-    for choice, request_number in ((plain.choices[0], 1), (snapshot.choices[0], 2)):
+    for choice, before in ((plain.choices[0], 0), (snapshot.choices[0], 3)):
         assert choice.message.content == "See:"
         assert [(call.id, call.function.name, call.function.arguments) for call in choice.message.tool_calls] == [
-            (f"call00{request_number}01", "exec", '{"command": "ls"}'),
-            (f"call00{request_number}02", "read", '{"path": '),
-            (f"call00{request_number}03", "now", ""),
+            (f"c0000000{before + 1}", "exec", '{"command": "ls"}'),
+            (f"c0000000{before + 2}", "read", '{"path": '),
+            (f"c0000000{before + 3}", "now", ""),
         ]
 
 

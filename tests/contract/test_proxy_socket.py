@@ -41,6 +41,9 @@ class Slow:
     def __init__(self) -> None:
         self.asked = threading.Event()
 
+    async def aclose(self) -> None:
+        pass
+
     async def complete(self, request: dict[str, Any], lease: LeaseRequest) -> dict[str, Any]:
         import asyncio
 

@@ -52,6 +52,9 @@ class Fixed:
     def __init__(self, **message: Any) -> None:
         self.message = message
 
+    async def aclose(self) -> None:
+        pass
+
     async def complete(self, request: dict[str, Any], lease: LeaseRequest) -> dict[str, Any]:
         return completion(request, self.message)
 
@@ -62,6 +65,9 @@ class Slow:
     def __init__(self) -> None:
         self.asked = threading.Event()
         self.cut = threading.Event()
+
+    async def aclose(self) -> None:
+        pass
 
     async def complete(self, request: dict[str, Any], lease: LeaseRequest) -> dict[str, Any]:
         self.asked.set()
@@ -79,6 +85,9 @@ class Raising:
     def __init__(self, outcome: Exception | dict[str, Any]) -> None:
         self.outcome = outcome
         self.requests = 0
+
+    async def aclose(self) -> None:
+        pass
 
     async def complete(self, request: dict[str, Any], lease: LeaseRequest) -> dict[str, Any]:
         self.requests += 1
@@ -182,7 +191,9 @@ def test_a_stream_adds_up_to_the_plain_reply(bench: Bench) -> None:
     assert message.content == plain.choices[0].message.content == "Two things."
     calls = message.tool_calls or []
     assert [(call.id, call.function.name, call.function.arguments) for call in calls] == [
-        (f"c{n}", "exec", json.dumps({"command": f"echo {n} é"})) for n in (1, 2)
+        # The second exchange of the lease: its ids go on from the first one's two.
+        (f"c0000000{n + 2}", "exec", json.dumps({"command": f"echo {n} é"}))
+        for n in (1, 2)
     ]
     assert streamed.choices[0].finish_reason == plain.choices[0].finish_reason == "tool_calls"
     assert streamed.usage is not None
@@ -193,7 +204,7 @@ def test_a_stream_adds_up_to_the_plain_reply(bench: Bench) -> None:
     journal = read_journal(bench.tmp_path / "t" / "agent.jsonl")
     assert [(exchange.complete, exchange.tools) for exchange in journal] == [(True, ("exec",))] * 2
     assert journal[1].reply is not None
-    assert (journal[1].reply.reasoning, journal[1].reply.tool_calls[1].call_id) == ("hm", "c2")
+    assert (journal[1].reply.reasoning, journal[1].reply.tool_calls[1].call_id) == ("hm", "c00000004")
 
 
 @pytest.mark.parametrize("include_usage", [True, False])
@@ -221,7 +232,9 @@ def test_the_chunks_of_a_stream(bench: Bench, include_usage: bool) -> None:
     assert deltas[0] == {"role": "assistant", "reasoning": "hm"}
     assert deltas[1] == {"content": "Two things."}
     assert deltas[2] == {
-        "tool_calls": [{"index": 0, "id": "c1", "type": "function", "function": {"name": "exec", "arguments": ""}}]
+        "tool_calls": [
+            {"index": 0, "id": "c00000001", "type": "function", "function": {"name": "exec", "arguments": ""}}
+        ]
     }
     assert deltas[5]["tool_calls"][0]["index"] == 1
     assert json.loads(deltas[5]["tool_calls"][0]["function"]["arguments"]) == {"command": "echo 2 é"}

@@ -103,8 +103,16 @@ def test_the_last_turn_has_an_empty_result_for_every_call() -> None:
     assert trajectory.turns == (Turn(1, "", (call("a"), call("b")), ("", "")),)
 
 
-def test_a_request_that_answers_only_one_of_two_calls_does_not_go_on_from_them() -> None:
-    two = [TASK, said("", call("a")), result("a", "x.csv")]
+def test_a_request_that_answers_only_one_of_two_calls_goes_on_from_them() -> None:
+    # OpenClaw drops the call of a tool that it does not have, and its result.
+    one = [TASK, said("", call("a")), result("a", "x.csv")]
+    trajectory = build_trajectory([exchange(1, [TASK], "", call("a"), call("b")), exchange(2, one, "done")])
+    assert (texts(trajectory), trajectory.side_exchanges) == (["", "done"], 0)
+    assert trajectory.turns[0].results == ("x.csv", "")
+
+
+def test_a_request_that_answers_a_call_of_another_turn_too_does_not_go_on() -> None:
+    two = [TASK, said("", call("a"), call("z")), result("a", "x.csv"), result("z", "y.csv")]
     trajectory = build_trajectory([exchange(1, [TASK], "", call("a"), call("b")), exchange(2, two, "done")])
     assert (texts(trajectory), trajectory.side_exchanges) == (["done"], 1)
 

@@ -206,7 +206,9 @@ def test_an_empty_answer_is_unsolved_without_asking_the_judge(stage: Stage) -> N
         (EndReason.ANSWERED, Traffic(ANSWERED, last_error="HTTP 500", last_status=500), EndReason.PROVIDER_ERROR),
         (EndReason.ANSWERED, Traffic(ANSWERED, last_error="slow down", last_status=429), EndReason.RATE_LIMITED),
         (EndReason.EARLY_STOP, Traffic(last_error="cut", last_status=502), EndReason.PROVIDER_ERROR),
-        (EndReason.PROVIDER_ERROR, Traffic(), EndReason.PROVIDER_ERROR),
+        (EndReason.PROVIDER_ERROR, Traffic(last_error="slow down", last_status=429), EndReason.RATE_LIMITED),
+        (EndReason.RATE_LIMITED, Traffic(last_error="HTTP 503", last_status=503), EndReason.PROVIDER_ERROR),
+        (EndReason.ANSWERED, Traffic(last_error="no such parameter", last_status=400), EndReason.PROVIDER_ERROR),
         (EndReason.INTERRUPTED, Traffic(), EndReason.INTERRUPTED),
     ],
 )
@@ -222,6 +224,28 @@ def test_trouble_outside_the_agent_is_errored_and_never_judged(
 def test_an_agent_that_ran_into_a_limit_is_judged_on_what_it_produced(stage: Stage, said: EndReason) -> None:
     record = stage.run(AgentRun(said))
     assert (record.outcome, record.end_reason) == (Outcome.SOLVED, said)
+
+
+@pytest.mark.parametrize(
+    ("said", "traffic", "reason"),
+    [
+        # An agent that forges an error must not leave the denominator.
+        (EndReason.PROVIDER_ERROR, Traffic(ANSWERED), EndReason.EARLY_STOP),
+        (EndReason.RATE_LIMITED, Traffic(ANSWERED), EndReason.EARLY_STOP),
+        # A request that the provider refuses after others is what the agent made of it.
+        (EndReason.ANSWERED, Traffic(ANSWERED, last_error="bad image", last_status=400), EndReason.EARLY_STOP),
+        (
+            EndReason.PROVIDER_ERROR,
+            Traffic(ANSWERED, last_error="maximum context length is 8192", last_status=400),
+            EndReason.CONTEXT_OVERFLOW,
+        ),
+    ],
+)
+def test_what_the_agent_brought_about_is_judged(
+    stage: Stage, said: EndReason, traffic: Traffic, reason: EndReason
+) -> None:
+    record = stage.run(AgentRun(said), traffic)
+    assert (record.outcome, record.end_reason) == (Outcome.SOLVED, reason)
 
 
 def test_an_agent_that_claims_an_answer_the_wire_did_not_see_stopped_early(stage: Stage) -> None:

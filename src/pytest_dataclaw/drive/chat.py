@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import threading
 from concurrent.futures import Future, wait
 from dataclasses import dataclass
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from pytest_dataclaw.model.result import EndReason
 from pytest_dataclaw.model.trajectory import ToolCall
+from pytest_dataclaw.proxy.base import is_context_overflow
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,12 +21,6 @@ if TYPE_CHECKING:
 
 Message: TypeAlias = "dict[str, Any]"
 
-_OVERFLOW = re.compile(
-    r"context[ _](length|window|size)|maximum context|prompt is too long|input is too long|input token count"
-    r"|maximum prompt length|prompt exceeds max|range of input length|exceeded model token limit",
-    re.IGNORECASE,
-)
-"""How providers say that a conversation no longer fits."""
 _SLACK_SECONDS = 1.0
 """By how much a socket outlives the deadline, so that it is always the deadline that is seen to pass first."""
 _EXCERPT_CHARS = 500
@@ -129,7 +123,9 @@ class Chat:
         detail = detail[:_EXCERPT_CHARS]
         if isinstance(error, openai.RateLimitError):
             return Ending(EndReason.RATE_LIMITED, detail)
-        if isinstance(error, openai.BadRequestError) and _OVERFLOW.search(f"{error.code} {error.type} {error.message}"):
+        if isinstance(error, openai.BadRequestError) and is_context_overflow(
+            f"{error.code} {error.type} {error.message}"
+        ):
             return Ending(EndReason.CONTEXT_OVERFLOW, detail)
         return Ending(EndReason.PROVIDER_ERROR, detail)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
 
@@ -10,6 +11,18 @@ if TYPE_CHECKING:
 
     from pytest_dataclaw.model.run import ModelEndpoint, TrialKey
     from pytest_dataclaw.model.trajectory import Traffic, Usage
+
+_OVERFLOW = re.compile(
+    r"context[ _](length|window|overflow|size)|maximum context|prompt (is )?too (long|large)|input is too long"
+    r"|input token count|maximum prompt length|prompt exceeds max|range of input length|exceeded model token limit",
+    re.IGNORECASE,
+)
+
+
+def is_context_overflow(text: str) -> bool:
+    """Tell whether a provider's error says that a conversation no longer fits."""
+    return _OVERFLOW.search(text) is not None
+
 
 Role: TypeAlias = Literal["agent", "judge"]
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from pytest_dataclaw.proxy.base import LeaseRequest, Role
     from pytest_dataclaw.proxy.exchange import Exchange
-    from pytest_dataclaw.proxy.lease import LeaseBook
+    from pytest_dataclaw.proxy.lease import LeaseBook, LeaseEntry
     from pytest_dataclaw.proxy.upstreams.base import Upstream
 
 
@@ -47,13 +47,15 @@ class ModelApi:
             body = read_request(await _read_body(request))
             _note_request(exchange, body)
             _check_model(body["model"], entry.request)
-            completion = await self._complete(exchange, body, entry.request)
+            completion = await self._complete(exchange, body, entry)
             return await _deliver(request, exchange, completion)
 
-    async def _complete(self, exchange: Exchange, body: dict[str, Any], lease: LeaseRequest) -> dict[str, Any]:
+    async def _complete(self, exchange: Exchange, body: dict[str, Any], entry: LeaseEntry) -> dict[str, Any]:
+        lease, call_ids = entry.request, entry.call_ids
         try:
-            completion = await self._upstreams[lease.role, lease.model].complete(body, lease)
+            completion = await self._upstreams[lease.role, lease.model].complete(call_ids.inward(body), lease)
             exchange.usage = read_usage(completion.get("usage"))
+            completion = call_ids.outward(completion)
             exchange.reply = read_reply(completion)
         except WireError:
             raise

@@ -12,6 +12,7 @@ from datetime import datetime, timezone
 from typing import TYPE_CHECKING
 
 from pytest_dataclaw.model.trajectory import Traffic, Usage
+from pytest_dataclaw.proxy.call_ids import CallIds
 from pytest_dataclaw.proxy.exchange import Exchange, Journal, common_prefix
 from pytest_dataclaw.proxy.trajectory import build_trajectory
 from pytest_dataclaw.proxy.wire import WireError
@@ -35,6 +36,7 @@ class LeaseEntry:
         self.request = request
         self.journal = Journal(request.journal, redactor)
         self.numbers = itertools.count(1)
+        self.call_ids = CallIds()
         self.exchanges: list[Exchange] = []
         self.in_flight: set[asyncio.Task[object]] = set()
         self.written: list[Future[None]] = []

@@ -95,6 +95,8 @@ class ProxyServer:
         finally:
             await self._book.shut()
             await runner.cleanup()
+            for upstream in set(self._upstreams.values()):
+                await upstream.aclose()
 
     def _model_routes(self) -> list[web.RouteDef]:
         return ModelApi(self._book, self._upstreams).routes()

@@ -1,8 +1,9 @@
 """From the wire to the trajectory that is scored.
 
-A turn is a completed response in the agent's chain: the next request of the chain carries its tool-call ids as
-results or, where it called no tool, its text followed by a user message. All else (failed and repeated requests, title
-generation, compaction) was recorded but is no turn.
+A turn is a completed response in the agent's chain: the next request of the chain carries results of its tool calls
+(of some at least, and of no others) or, where it called no tool, its text followed by a user message. All else (failed
+and repeated requests, title generation, compaction) was recorded but is no turn. A response whose calls all name tools
+that do not exist is one of these where the agent drops them: its next request repeats the last.
 """
 
 from __future__ import annotations
@@ -49,10 +50,17 @@ class _Carried:
     def answers(self, reply: Reply) -> bool:
         """Whether the request goes on from a reply."""
         if reply.tool_calls:
-            return all(call.call_id in self.answered for call in reply.tool_calls)
+            # OpenClaw drops a call of a tool that it does not have, with its result; the others come back.
+            called = {call.call_id for call in reply.tool_calls}
+            return bool(self.answered) and self.answered <= called and self._calls <= called
         if self.assistant is None or self.assistant.get("tool_calls") or not self.user_spoke:
             return False
         return message_text(self.assistant.get("content")).strip() == reply.text.strip()
+
+    @property
+    def _calls(self) -> set[str]:
+        calls = self.assistant.get("tool_calls") if self.assistant else None
+        return {str(call.get("id")) for call in calls or () if isinstance(call, dict)}
 
     def results_of(self, reply: Reply) -> tuple[str, ...]:
         """Return the results in the order of the reply's tool calls, whose ids may repeat; "" where one is missing."""

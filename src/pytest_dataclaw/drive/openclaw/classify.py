@@ -9,6 +9,7 @@ from pytest_dataclaw.drive.chat import Ending
 from pytest_dataclaw.drive.openclaw.transcript import Said, last_said
 from pytest_dataclaw.errors import SandboxError
 from pytest_dataclaw.model.result import EndReason
+from pytest_dataclaw.proxy.base import is_context_overflow
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -17,9 +18,6 @@ if TYPE_CHECKING:
 
 _SILENCE = "NO_REPLY"
 """What OpenClaw tells the model to say when it has nothing to say."""
-_OVERFLOW = re.compile(
-    r"context[ _](length|window|overflow|size)|maximum context|prompt (is )?too (long|large)", re.IGNORECASE
-)
 _RATE_LIMIT = re.compile(r"^429\b|rate.?limit", re.IGNORECASE)
 _FILTERED = re.compile(r"finish_reason: content_filter", re.IGNORECASE)
 _EXCERPT_CHARS = 500
@@ -49,7 +47,7 @@ def _was_aborted(turn: TurnReport, said: Said | None) -> bool:
 
 def _final(turn: TurnReport, said: Said | None) -> Ending:
     error = said.error if said is not None else ""
-    if turn.error_kind == "context_overflow" or _OVERFLOW.search(error):
+    if turn.error_kind == "context_overflow" or is_context_overflow(error):
         return Ending(EndReason.CONTEXT_OVERFLOW, error[:_EXCERPT_CHARS])
     if _was_aborted(turn, said):
         return Ending(EndReason.EARLY_STOP, "the turn was aborted from inside before its time was up")

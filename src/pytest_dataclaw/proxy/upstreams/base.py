@@ -25,6 +25,9 @@ class Upstream(Protocol):
     async def complete(self, request: dict[str, Any], lease: LeaseRequest) -> dict[str, Any]:
         """Return a `chat.completion` object with one choice; raise UpstreamError where there is none to be had."""
 
+    async def aclose(self) -> None:
+        """Let go of connections. Idempotent."""
+
 
 def completion(request: dict[str, Any], message: dict[str, Any]) -> dict[str, Any]:
     """Return a `chat.completion` object for an assistant message of a built-in model.

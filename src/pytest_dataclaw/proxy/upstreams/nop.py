@@ -16,6 +16,9 @@ ANSWER = "I have read the task and stop here; the work itself is left undone."
 class NopUpstream:
     """Answers every request with the same sentence in one turn."""
 
+    async def aclose(self) -> None:
+        """Nothing is held."""
+
     async def complete(self, request: dict[str, Any], lease: LeaseRequest) -> dict[str, Any]:
         """Return the sentence."""
         return completion(request, {"content": ANSWER})

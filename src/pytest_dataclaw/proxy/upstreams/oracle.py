@@ -25,6 +25,9 @@ class OracleUpstream:
     is read from the tool-call ids answered in the request, so repeated requests and shortened histories do no harm.
     """
 
+    async def aclose(self) -> None:
+        """Nothing is held."""
+
     async def complete(self, request: dict[str, Any], lease: LeaseRequest) -> dict[str, Any]:
         """Return the next step as a tool call, or the answer; UpstreamError 400 where no shell tool is offered."""
         script = lease.script

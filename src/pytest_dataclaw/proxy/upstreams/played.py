@@ -19,6 +19,9 @@ class PlayedUpstream:
     def __init__(self, reply: Callable[[list[dict[str, Any]]], str]) -> None:
         self._reply = reply
 
+    async def aclose(self) -> None:
+        """Nothing is held."""
+
     async def complete(self, request: dict[str, Any], lease: LeaseRequest) -> dict[str, Any]:
         """Return the reply, which is computed in a thread of its own."""
         try:
