@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -11,6 +14,7 @@ from harness import SUM_STEPS
 if TYPE_CHECKING:
     from harness import Bench
 
+ROOT = Path(__file__).parents[2]
 ORACLE = "--dataclaw-model=oracle"
 OPENCLAW = "--dataclaw-agent=openclaw"
 
@@ -55,6 +59,26 @@ def test_openclaw_is_played_by_the_oracle_to_the_end(bench: Bench, profile: str)
         assert sum(row.get("message", {}).get("role") == "assistant" for row in rows) == 3
 
 
+@pytest.mark.parametrize(("model", "acc"), [("oracle", 1.0), ("nop", 0.0)])
+def test_the_bundled_tasks_run_through_the_real_openclaw(tmp_path: Path, model: str, acc: float) -> None:
+    arguments = [
+        f"--dataclaw-model={model}",
+        OPENCLAW,
+        "-n2",
+        f"--dataclaw-output={tmp_path}",
+        "-p",
+        "no:cacheprovider",
+    ]
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", *arguments], cwd=ROOT, capture_output=True, text=True, check=False, timeout=600
+    )
+    records = [json.loads(path.read_text("utf-8")) for path in tmp_path.glob("*/*/record.json")]
+    assert [record["scores"] and record["scores"]["acc"] for record in records] == [acc] * 7, done.stdout
+    for record in records:
+        steps = record["gold_steps"]
+        assert record["scores"]["ee"] == (pytest.approx(steps / (steps + 1)) if acc else None)
+
+
 def test_a_step_that_fails_in_the_container_turns_the_oracle_red(bench: Bench) -> None:
     """What the step looks for is not there: gold, solutions, other tasks, keys, a network."""
     search = (
@@ -77,6 +101,20 @@ def test_a_step_that_fails_in_the_container_turns_the_oracle_red(bench: Bench) -
     text = journal.read_text("utf-8")
     assert "sealed" in text
     assert "AssertionError" not in text
+
+
+def test_an_agent_that_kills_its_own_gateway_is_judged(bench: Bench) -> None:
+    """It stays in the denominator, and what it left behind is kept."""
+    kill = "import os, time\nos.system('pkill -KILL -f ^openclaw')\ntime.sleep(10)\n"
+    bench.add(steps=(SUM_STEPS[0], kill), timeout=120)
+    result = bench.run(ORACLE, OPENCLAW, "--dataclaw-profile=lean", "-p", "no:xdist")
+    assert result.code == 1, result.out
+    assert result.counts() == (1, 1, 0)
+    (record,) = result.records()
+    assert (record["outcome"], record["end_reason"], record["turns"]) == ("unsolved", "agent_crash", 2)
+    (folder,) = (path.parent for path in bench.output.glob("*/*/record.json"))
+    assert "Killed" in (folder / "gateway.log").read_text("utf-8")
+    assert (folder / "chat.jsonl").stat().st_size > 0
 
 
 def test_react_runs_its_commands_in_the_container(bench: Bench) -> None:
