@@ -36,14 +36,14 @@ COPY --from=node /opt/node /usr/local
 RUN useradd --uid 1000 --create-home --shell /bin/bash agent \
  && install --directory --owner=agent --group=agent /tmp_workspace /home/agent/.openclaw
 ENV LANG=C.UTF-8
-COPY docker/entry.mjs docker/forward.mjs docker/turn.mjs /opt/dataclaw/
 USER agent
 WORKDIR /tmp_workspace
 CMD ["bash"]
 
 FROM plain AS baked
 USER root
-COPY docker/bake.sh docker/stub.mjs /opt/dataclaw/bake/
+# For the baking alone: a trial's container is given its programs when it is made, whatever its image.
+COPY docker/bake.sh docker/*.mjs /opt/dataclaw/bake/
 # Without its own package.json, each module below dist/ has OpenClaw's of 43 KB parsed again.
 RUN echo '{"type":"module"}' > /usr/local/lib/node_modules/openclaw/dist/package.json \
  && install --directory --owner=agent --group=agent /opt/dataclaw/compile-cache

@@ -4,6 +4,7 @@
 # For the image build, as the user that will run OpenClaw: Node keeps one compile cache per uid.
 set -euo pipefail
 
+programs=$(dirname "$0")
 home=$(mktemp -d)
 log=$home/log
 export HOME=$home OPENCLAW_NO_RESPAWN=1
@@ -28,9 +29,9 @@ turn() { # CONFIG
     mkdir -p "$home/.openclaw"
     echo "$1" >"$home/.openclaw/openclaw.json"
     echo '{"port":3333,"token":"bake","wait":120,"params":{"message":"go","sessionId":"bake","timeout":120}}' >"$home/job.json"
-    node /opt/dataclaw/entry.mjs --socket "$home/socket" --port 18999 --seconds 300 -- openclaw gateway run >"$log" 2>&1 &
+    node "$programs/entry.mjs" --socket "$home/socket" --port 18999 --seconds 300 -- openclaw gateway run >"$log" 2>&1 &
     local main=$! result
-    result=$(node /opt/dataclaw/turn.mjs "$home/job.json")
+    result=$(node "$programs/turn.mjs" "$home/job.json")
     echo "$result"
     [[ $result == *'"status":"final"'*'"text":"done"'* ]]
     # Node writes its cache at a clean exit.
@@ -39,7 +40,7 @@ turn() { # CONFIG
     rm -rf "$home/.openclaw" "$home/workspace"
 }
 
-node /opt/dataclaw/bake/stub.mjs "$home/socket" &
+node "$programs/stub.mjs" "$home/socket" &
 stub=$!
 turn "$(config '')"
 turn "$(config ',"plugins": {"enabled": false}, "tools": {"allow": ["read", "write", "edit", "exec", "process"]}')"

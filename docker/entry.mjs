@@ -1,7 +1,8 @@
 // The main process of a trial's container: forwards to the model proxy, runs the agent's server, ends by itself.
 //
-//   node entry.mjs --socket PATH --port N --seconds N [--grace N] [-- COMMAND ARG...]
+//   node entry.mjs --socket PATH --port N --seconds N [--grace N] [--forward PORT=SOCKET]... [-- COMMAND ARG...]
 //
+// Once --port is open, all others that are to be forwarded are, too.
 // The container's log is COMMAND's output, and one last line that says why it ended.
 import { spawn } from 'node:child_process';
 import { parseArgs } from 'node:util';
@@ -21,7 +22,13 @@ function end(code, reason) {
 function settings() {
   const option = { type: 'string' };
   const { values, positionals } = parseArgs({
-    options: { socket: option, port: option, seconds: option, grace: { ...option, default: '30' } },
+    options: {
+      socket: option,
+      port: option,
+      seconds: option,
+      grace: { ...option, default: '30' },
+      forward: { ...option, multiple: true, default: [] },
+    },
     allowPositionals: true,
   });
   const [port, seconds, grace] = ['port', 'seconds', 'grace'].map((name) => {
@@ -30,7 +37,12 @@ function settings() {
     return number;
   });
   if (!values.socket) throw new Error('--socket: expected a path');
-  return { socket: values.socket, port, seconds, grace, command: positionals };
+  const others = values.forward.map((text) => {
+    const [, other, path] = /^([1-9][0-9]*)=(.+)$/.exec(text) ?? [];
+    if (!path) throw new Error(`--forward: expected PORT=SOCKET, got ${text}`);
+    return { port: Number(other), socket: path };
+  });
+  return { socket: values.socket, port, seconds, grace, others, command: positionals };
 }
 
 function run([program, ...args]) {
@@ -40,10 +52,12 @@ function run([program, ...args]) {
 }
 
 process.once('SIGTERM', () => end(STOPPED, 'stopped'));
+process.on('SIGUSR1', () => {}); // which would let the agent debug this process
 try {
-  const { socket, port, seconds, grace, command } = settings();
+  const { socket, port, seconds, grace, others, command } = settings();
   setTimeout(() => end(TIME_UP, `time is up after ${seconds} s`), seconds * 1000);
   whenGone(socket, grace, () => end(PROXY_GONE, `the model proxy has been gone for ${grace} s`));
+  for (const other of others) await forward(other.port, other.socket);
   await forward(port, socket);
   if (command.length > 0) run(command);
 } catch (error) {

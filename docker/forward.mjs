@@ -1,4 +1,4 @@
-// From a TCP port on the container's loopback to the model proxy's unix socket on the host.
+// From a TCP port on the container's loopback to a unix socket of the model proxy on the host.
 import net from 'node:net';
 
 /** Listen on 127.0.0.1:port and resolve once it is open; each connection gets one of its own to the socket. */

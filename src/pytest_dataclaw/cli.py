@@ -42,8 +42,8 @@ def _parser() -> argparse.ArgumentParser:
     image = commands.add_parser("image", help="build, save or load the sandbox image").add_subparsers(
         required=True, metavar="ACTION"
     )
-    make = image.add_parser("build", help="build the image from a checkout's Dockerfile")
-    make.add_argument("root", type=Path, nargs="?", default=Path(), help="checkout (default: this folder)")
+    make = image.add_parser("build", help="build the image")
+    make.add_argument("root", type=Path, nargs="?", help="checkout to build from (default: what came with the package)")
     make.add_argument("--base", help="base image, where Debian's cannot be pulled")
     make.set_defaults(run=_build_image)
     for action, text in (("save", "write the image to an archive"), ("load", "read images from an archive")):

@@ -124,6 +124,21 @@ OPTIONS: tuple[Option, ...] = (
         "1.0",
         metavar="X",
     ),
+    Option(
+        "max_requests",
+        "Most requests to its model that a trial may make; then it is judged on what it has.",
+        "DATACLAW_MAX_REQUESTS",
+        _count,
+        "200",
+        metavar="N",
+    ),
+    Option(
+        "max_concurrency",
+        "Most requests under way at one provider, of all workers together (default: any number).",
+        "DATACLAW_MAX_CONCURRENCY",
+        _count,
+        metavar="N",
+    ),
     Option("output", "Folder of results, below the benchmark root.", "OUTPUT_SUBDIR", default="output", metavar="DIR"),
     Option("resume", "Go on with this model's incomplete run.", "DATACLAW_RESUME", _boolean, "false", is_switch=True),
     Option("suite", "Only these tasks: ids or id prefixes, comma-separated.", "DATACLAW_SUITE", metavar="IDS"),
@@ -190,11 +205,13 @@ VARIABLES: tuple[Variable, ...] = (
     Variable("OPENAI_API_KEY", "Accepted as in the published benchmark.", secret=True),
     Variable("ANTHROPIC_API_KEY", "Accepted as in the published benchmark.", secret=True),
     Variable("GEMINI_API_KEY", "Accepted as in the published benchmark.", secret=True),
-    Variable("BRAVE_API_KEY", "Key of the web search that web tasks may use.", secret=True),
-    Variable("BRAVE_WEB_SEARCH_MAX_RESULTS", "Results per web search."),
-    Variable("BRAVE_WEB_SEARCH_TIMEOUT_SECONDS", "Time limit of a web search."),
-    Variable("HTTP_PROXY_INNER", "HTTP proxy for web tasks, as seen from the container."),
-    Variable("HTTPS_PROXY_INNER", "HTTPS proxy for web tasks, as seen from the container."),
+    Variable(
+        "BRAVE_API_KEY", "Key of the web search in web tasks, the one key that enters them.", secret=True, used=True
+    ),
+    Variable("BRAVE_WEB_SEARCH_MAX_RESULTS", "Results per web search (default: 5).", used=True),
+    Variable("BRAVE_WEB_SEARCH_TIMEOUT_SECONDS", "Time limit of a web search (default: 30).", used=True),
+    Variable("HTTP_PROXY_INNER", "HTTP proxy between ours for web tasks and http:// sites.", used=True),
+    Variable("HTTPS_PROXY_INNER", "HTTP proxy between ours for web tasks and https:// sites.", used=True),
     *_model_variables("OPENCLAW", "agent's model"),
     *_model_variables("JUDGE", "judge's model"),
 )
@@ -211,6 +228,8 @@ class Settings:
     profile: str
     runs: int
     timeout_multiplier: float
+    max_requests: int
+    max_concurrency: int | None
     output: Path
     resume: bool
     suite: str
@@ -290,6 +309,7 @@ def resolve(sources: Sources, *, invocation_dir: Path, base_dir: Path) -> Settin
     values["judge"], judge_note = _judge(values["model"], values["judge"], origin["judge"])
     if judge_note:
         notes.append(judge_note)
+    values["max_concurrency"] = values["max_concurrency"] or None
     plays = not values["model"] or is_built_in(values["model"])
     values["agent"] = values["agent"] or ("react" if plays else "openclaw")
     values["sandbox"] = values["sandbox"] or ("local" if plays and values["agent"] == "react" else "docker")

@@ -18,7 +18,8 @@ from pytest_dataclaw.model.result import EndReason, Outcome, Record, Setup
 from pytest_dataclaw.model.run import Deadline
 from pytest_dataclaw.model.trajectory import Traffic, Usage
 from pytest_dataclaw.model.verdict import OutcomeVerdict, PartVerdict, ProcessVerdict, Ruling
-from pytest_dataclaw.proxy.base import LeaseRequest, Script, is_context_overflow
+from pytest_dataclaw.proxy.base import Egress, LeaseRequest, Script, is_context_overflow
+from pytest_dataclaw.proxy.redaction import Redactor
 from pytest_dataclaw.record.store import TrialFolder
 from pytest_dataclaw.suites.dataclaw import scoring
 
@@ -71,6 +72,7 @@ class Trial:
         self._settings = settings
         self._rules = rules
         self._aliases = aliases
+        self._scrub = Redactor(settings.secrets).scrub
         self._folder: TrialFolder | None = None
         self._attempt = Attempt(EndReason.INTERRUPTED)
         self._started = datetime.now(timezone.utc)
@@ -119,12 +121,14 @@ class Trial:
         from pytest_dataclaw.proxy.exchange import read_journal
         from pytest_dataclaw.proxy.trajectory import build_trajectory
 
-        self._folder = TrialFolder(folder)
+        self._folder = TrialFolder(folder, self._scrub)
         self._started = datetime.fromisoformat(old.started_at)
         self._setup = replace(old.setup, judge=judge.name, process=self._settings.process)
         trajectory = build_trajectory(read_journal(self._folder.journal))
         end_reason = EndReason(old.extra["agent_end_reason"])
-        self._attempt = Attempt(end_reason, traffic=Traffic(trajectory, old.agent_usage))
+        hosts, refused = old.extra.get("hosts"), old.extra.get("refused_hosts", {})
+        traffic = Traffic(trajectory, old.agent_usage, hosts=hosts, refused_hosts=refused)
+        self._attempt = Attempt(end_reason, traffic=traffic)
         return self._recorded(lambda: self._judge(judge, proxy))
 
     def fail(self, end_reason: EndReason, detail: str) -> Record:
@@ -134,12 +138,24 @@ class Trial:
     # -- the stages ---------------------------------------------------------------------------------------------
 
     def _drive(self, sandbox: Sandbox, agent: Agent, proxy: Proxy) -> Attempt:
+        time_limit = self._setup.timeout_seconds
         lease = proxy.open_lease(
-            LeaseRequest(self.key, "agent", self._settings.model, self.folder.journal, self._script(), sandbox.socket)
+            LeaseRequest(
+                self.key,
+                "agent",
+                self._settings.model,
+                self.folder.journal,
+                self._script(),
+                sandbox.socket,
+                patience=time_limit,
+                max_requests=self._settings.max_requests,
+                egress=Egress(sandbox.egress_socket, self.folder.egress) if sandbox.egress_socket else None,
+            )
         )
+        deadline = Deadline(time_limit, extra=lambda: proxy.usage(self.key, "agent").waiting_seconds)
         traffic = Traffic()
         try:
-            run = agent.run(self.task.brief, sandbox, lease.endpoint, Deadline(self._setup.timeout_seconds))
+            run = agent.run(self.task.brief, sandbox, lease.endpoint, deadline)
             fate = sandbox.fate()
         finally:
             sandbox.stop()
@@ -192,7 +208,8 @@ class Trial:
     def folder(self) -> TrialFolder:
         """The trial's folder, made on first use."""
         if self._folder is None:
-            self._folder = TrialFolder.create(self._settings.output, self.key, self._settings.model, self._started)
+            output, model = self._settings.output, self._settings.model
+            self._folder = TrialFolder.create(output, self.key, model, self._started, self._scrub)
         return self._folder
 
     def _recorded(self, stages: Callable[[], Record]) -> Record:
@@ -213,6 +230,8 @@ class Trial:
         extra: dict[str, Any] = {}
         if end_reason is EndReason.JUDGE_ERROR:
             extra["agent_end_reason"] = self._attempt.end_reason.value
+        if traffic.hosts is not None:
+            extra |= {"hosts": traffic.hosts, "refused_hosts": traffic.refused_hosts}
         return Record(
             run_id=self.key.run_id,
             node_id=self.key.node_id,
@@ -225,7 +244,7 @@ class Trial:
             outcome=outcome,
             end_reason=end_reason,
             detail=detail,
-            answer=traffic.trajectory.answer,
+            answer=self._scrub(traffic.trajectory.answer),
             turns=len(traffic.trajectory.turns),
             gold_steps=task.gold.steps_num,
             scores=None,
@@ -263,6 +282,8 @@ def _how_it_ended(run: AgentRun, traffic: Traffic, fate: Fate | None) -> tuple[E
         return fate.end_reason, fate.detail
     said = run.end_reason
     if said in (EndReason.ANSWERED, EndReason.EARLY_STOP, EndReason.PROVIDER_ERROR, EndReason.RATE_LIMITED):
+        if traffic.limit:
+            return EndReason.TRIAL_BUDGET, traffic.limit
         if traffic.last_error:
             return _wire_failure(traffic), traffic.last_error
         if said.errored:

@@ -106,10 +106,12 @@ def test_tokens_do_not_show_in_representations(proxy: Proxy, tmp_path: Path) -> 
 
 
 def test_requests_and_traffic_survive_the_control_interface() -> None:
-    wanted = LeaseRequest(KEY, "judge", "m", Path("/x/密.jsonl"), Script(("print(1)\n", "print('é')"), "[1]"))
+    wanted = LeaseRequest(
+        KEY, "judge", "m", Path("/x/密.jsonl"), Script(("print(1)\n", "print('é')"), "[1]"), None, 60.5, 7
+    )
     assert lease_request_from_json(json.loads(json.dumps(lease_request_to_json(wanted)))) == wanted
     turns = Turn(1, "a", (ToolCall("c", "exec", "{"),), ("out",)), Turn(2, "b")
-    traffic = Traffic(Trajectory(turns, 3), Usage(5, 1, 2, 3, 4, 5, 0.1, 1.5, 0.5), "why", 429)
+    traffic = Traffic(Trajectory(turns, 3), Usage(5, 1, 2, 3, 4, 5, 0.1, 1.5, 0.5), "why", 429, "no more")
     assert traffic_from_json(json.loads(json.dumps(asdict(traffic)))) == traffic
 
 

@@ -14,9 +14,11 @@ from fake_chat_server import TOKEN, Answer, FakeChatServer, calls, fails, says
 from pytest_dataclaw.drive.react import ReactAgent
 from pytest_dataclaw.errors import SandboxError
 from pytest_dataclaw.model.result import EndReason
-from pytest_dataclaw.model.run import Deadline, TrialKey
+from pytest_dataclaw.model.run import Deadline, ModelEndpoint, TrialKey
 from pytest_dataclaw.model.task import Brief, WorkspaceFile
 from pytest_dataclaw.provision.local import LocalProvider
+from pytest_dataclaw.testing import scenario
+from pytest_dataclaw.testing.model_server import ModelServer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -224,6 +226,7 @@ def test_text_that_no_utf8_can_carry(run: Run) -> None:
         (fails(429, "slow down", "rate_limit_exceeded"), EndReason.RATE_LIMITED, "HTTP 429: slow down"),
         (fails(500, "broken"), EndReason.PROVIDER_ERROR, "HTTP 500: broken"),
         (fails(401, f"bad key {TOKEN}"), EndReason.PROVIDER_ERROR, "HTTP 401: bad key [token]"),
+        (fails(403, "no more", "request_limit"), EndReason.TRIAL_BUDGET, "HTTP 403: no more"),
         (fails(400, "unknown parameter"), EndReason.PROVIDER_ERROR, "HTTP 400: unknown parameter"),
         (fails(400, "too big", "context_length_exceeded"), EndReason.CONTEXT_OVERFLOW, "HTTP 400: too big"),
         (
@@ -265,6 +268,20 @@ def test_a_request_is_cut_by_the_deadline(run: Run, stuck: Answer) -> None:
     assert 2.0 <= time.monotonic() - started < 4.0
     assert outcome.end_reason is EndReason.AGENT_TIMEOUT
     assert "during a request" in outcome.detail
+
+
+def test_a_request_and_a_command_may_last_until_a_deadline_that_moves(brief: Brief, sandbox: Sandbox) -> None:
+    loop = scenario.ToolCalls([("exec", {"command": "sleep 1; echo done"})])
+
+    def play(lost: float) -> AgentRun:
+        with ModelServer(scenario.Scenario(loop, scenario.Answer("2", delay=2.0))) as server:
+            endpoint, deadline = ModelEndpoint(server.base_url, TOKEN, "m"), Deadline(2.5, extra=lambda: lost)
+            return ReactAgent().run(brief, sandbox, endpoint, deadline)
+
+    assert play(0.0).end_reason is EndReason.AGENT_TIMEOUT
+    outcome = play(2.5)
+    assert outcome.end_reason is EndReason.ANSWERED
+    assert outcome.transcript[2]["message"]["content"] == [{"type": "text", "text": "done\n"}]
 
 
 def test_a_command_is_cut_by_the_deadline(run: Run) -> None:

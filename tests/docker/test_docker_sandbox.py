@@ -19,13 +19,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_dataclaw.errors import SandboxError, UsageError
+from pytest_dataclaw.errors import SandboxError
 from pytest_dataclaw.model.result import EndReason
 from pytest_dataclaw.model.run import TrialKey
 from pytest_dataclaw.model.task import Brief, WorkspaceFile
 from pytest_dataclaw.provision.base import Fate
 from pytest_dataclaw.provision.docker import DockerProvider
-from pytest_dataclaw.provision.engine import connect
 from pytest_dataclaw.provision.image import LOCAL_IMAGE, image_digest
 from pytest_dataclaw.provision.owner import OWNER_LABEL, RUN_LABEL, Owner, this_process
 from pytest_dataclaw.provision.sweep import sweep
@@ -43,24 +42,11 @@ if TYPE_CHECKING:
 
     from pytest_dataclaw.provision.base import Sandbox
 
+pytest_plugins = ("engine_fixture",)
 pytestmark = pytest.mark.docker
 
 KEY = TrialKey("run-of-the-tests", "tasks/t.md::t[run2]", "t", 2)
 NAP = 0.05
-
-
-@pytest.fixture(scope="module")
-def client() -> Iterator[DockerClient]:
-    try:
-        client = connect()
-    except SandboxError as error:
-        pytest.skip(str(error))
-    try:
-        image_digest(client, LOCAL_IMAGE)
-    except UsageError as error:
-        pytest.skip(f"{error}; docker/build-image makes it")
-    yield client
-    client.close()
 
 
 @pytest.fixture
@@ -82,12 +68,12 @@ def brief(tmp_path: Path) -> Brief:
 
 
 @pytest.fixture
-def make(client: DockerClient, base: Path, tmp_path: Path) -> Iterator[Callable[..., DockerProvider]]:
+def make(image: str, base: Path, tmp_path: Path) -> Iterator[Callable[..., DockerProvider]]:
     providers = []
 
-    def make(image: str = LOCAL_IMAGE, seconds: float = 120, **options: Any) -> DockerProvider:
+    def make(name: str = image, seconds: float = 120, **options: Any) -> DockerProvider:
         packages = tmp_path / "packages"
-        provider = DockerProvider(image, seconds_for=lambda brief: seconds, packages=packages, base=base, **options)
+        provider = DockerProvider(name, seconds_for=lambda brief: seconds, packages=packages, base=base, **options)
         providers.append(provider)
         return provider
 
@@ -184,8 +170,12 @@ class TestSeal:
         assert status[1::2] == ["0" * 16, "0" * 16, "0" * 16, "1"]
         assert run(sandbox, "cat /proc/1/comm") == "docker-init\n"
 
-    def test_web_tasks_are_sealed_too(self, sandbox: Sandbox) -> None:
-        assert getattr(sandbox, "sealed") is True  # noqa: B009 - the protocol does not know of it yet
+    def test_our_programs_cannot_be_changed(self, sandbox: Sandbox) -> None:
+        assert (
+            run(sandbox, "stat -c '%U %a' /opt/dataclaw /opt/dataclaw/turn.mjs .") == "root 755\nroot 444\nagent 755\n"
+        )
+        for command in ("rm -f /opt/dataclaw/turn.mjs", "echo >> /opt/dataclaw/entry.mjs", "touch /opt/dataclaw/new"):
+            assert "Permission denied" in run(sandbox, command)
 
 
 class TestFiles:
@@ -362,20 +352,26 @@ class TestEnd:
                 sandbox.fate()
 
     def test_a_main_process_that_only_says_the_proxy_is_gone(
-        self, make: Callable[..., DockerProvider], brief: Brief, tmp_path: Path
+        self, make: Callable[..., DockerProvider], brief: Brief, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """The agent may debug its own processes; what the host does not see as well does not excuse it."""
+        """Whoever is root in its container can make it say so; what the host does not see as well excuses nobody."""
+        (tmp_path / "docker").mkdir()
+        (tmp_path / "docker/entry.mjs").write_text(EXIT_121)
+        monkeypatch.setattr("pytest_dataclaw.provision.outfit.recipe_folder", lambda: tmp_path)
         with (
-            make(grace=1.0).provision(brief, KEY) as sandbox,
+            make().provision(brief, KEY) as sandbox,
             ProxyServer({("agent", "nop"): NopUpstream()}, Redactor({})) as address,
         ):
             ProxyClient(address).open_lease(LeaseRequest(KEY, "agent", "nop", tmp_path / "j", socket=sandbox.socket))
-            sandbox.write_file("/tmp/exit_121.py", EXIT_121.encode())
-            attach = f"kill -USR1 {main_process(sandbox)}; sleep 1; python3 /tmp/exit_121.py; sleep 5"
-            assert "has ended" in run(sandbox, attach)
+            assert "has ended" in run(sandbox, "touch /tmp/exit; sleep 5")
             assert sandbox.fate() == Fate(
                 EndReason.AGENT_CRASH, "the container's main process ended with exit code 121"
             )
+
+    def test_the_main_process_cannot_be_debugged(self, sandbox: Sandbox) -> None:
+        attach = f"kill -USR1 {main_process(sandbox)}; sleep 1; exec 3<>/dev/tcp/127.0.0.1/9229"
+        assert "Connection refused" in run(sandbox, attach)
+        assert sandbox.fate() is None
 
     def test_nothing_is_left(self, make: Callable[..., DockerProvider], brief: Brief, client: DockerClient) -> None:
         provider = make()
@@ -450,6 +446,15 @@ class TestSweep:
         finally:
             made[foreign].remove()
 
+    def test_a_container_that_only_lists_packages(self, client: DockerClient, base: Path) -> None:
+        """It belongs to no trial, so to no run."""
+        with subprocess.Popen(["true"]) as process:
+            pass
+        dead = Owner(this_process().machine, process.pid, 1)
+        container = client.containers.create(LOCAL_IMAGE, labels={OWNER_LABEL: str(dead)})
+        assert sweep("a run", base=base) == []
+        assert container.id in sweep(base=base)
+
     def test_this_process_is_alive_and_its_successor_is_another(self) -> None:
         me = this_process()
         assert (me.pid, me.is_gone) == (os.getpid(), False)
@@ -459,7 +464,7 @@ class TestSweep:
 class TestMissing:
     def test_an_image(self, make: Callable[..., DockerProvider], brief: Brief) -> None:
         with (
-            pytest.raises(SandboxError, match=r"dataclaw:none.*docker/build-image"),
+            pytest.raises(SandboxError, match=r"dataclaw:none.*`dataclaw image build`"),
             make("dataclaw:none").provision(brief, KEY),
         ):
             pytest.fail("provided")
@@ -491,22 +496,11 @@ def test_digests(sandbox: Sandbox, client: DockerClient) -> None:
 
 
 EXIT_121 = """
-import json, socket, time, urllib.request
-LATER = "setTimeout(() => process.exit(121), 500)"
-target = json.load(urllib.request.urlopen("http://127.0.0.1:9229/json"))[0]["webSocketDebuggerUrl"]
-connection = socket.create_connection(("127.0.0.1", 9229))
-connection.sendall(
-    f"GET /{target.rpartition('/')[2]} HTTP/1.1\\r\\nHost: 127.0.0.1:9229\\r\\nUpgrade: websocket\\r\\n"
-    "Connection: Upgrade\\r\\nSec-WebSocket-Version: 13\\r\\n"
-    "Sec-WebSocket-Key: MDEyMzQ1Njc4OWFiY2RlZg==\\r\\n\\r\\n".encode()
-)
-connection.recv(4096)
-call = json.dumps({"id": 1, "method": "Runtime.evaluate", "params": {"expression": LATER}}).encode()
-connection.sendall(bytes([0x81, 0x80 | len(call), 0, 0, 0, 0]) + call)  # one text frame, masked with zeros
-connection.sendall(bytes([0x88, 0x80, 0, 0, 0, 0]))  # and a frame that closes, as Node does not exit before
-connection.recv(4096)
+import fs from 'node:fs';
+import net from 'node:net';
+net.createServer().listen(18999, '127.0.0.1');
+setInterval(() => { if (fs.existsSync('/tmp/exit')) process.exit(121); }, 50);
 """
-"""Has a Node process that listens for a debugger exit with 121."""
 
 
 def host_addresses() -> list[str]:

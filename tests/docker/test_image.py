@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import io
 import json
 import shutil
@@ -11,19 +10,16 @@ import tarfile
 import tempfile
 import threading
 import time
-import warnings
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import docker
 import pytest
-from docker.errors import DockerException, ImageNotFound
 
 from pytest_dataclaw.errors import UsageError
+from pytest_dataclaw.provision.base import PROGRAMS
 from pytest_dataclaw.provision.image import (
-    LOCAL_IMAGE,
     build,
     context_digest,
     image_digest,
@@ -32,6 +28,7 @@ from pytest_dataclaw.provision.image import (
     package_hash,
     save,
 )
+from pytest_dataclaw.provision.outfit import AgentUser, agent_user, outfit
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -39,44 +36,18 @@ if TYPE_CHECKING:
     from docker import DockerClient
     from docker.models.containers import Container
 
+pytest_plugins = ("engine_fixture",)
 pytestmark = pytest.mark.docker
 
 ROOT = Path(__file__).parents[2]
 GATEWAY_PORT = 3333
 MODEL_PORT = 18999
 TOKEN = "gateway-token"
+AGENT = AgentUser("agent", 1000, 1000, "/home/agent")
 CSV = "name,revenue\nZean Jin,42\n"
 
 UPSTREAM: dict[str, Any] = {}
 LEAN: dict[str, Any] = {"plugins": {"enabled": False}, "tools": {"allow": ["read", "write", "edit", "exec", "process"]}}
-
-
-@pytest.fixture(scope="module")
-def client() -> Iterator[DockerClient]:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ResourceWarning)  # the SDK leaves the socket of a failed connection open
-        client, reason = _connect()
-        gc.collect()
-    if client is None:
-        pytest.skip(f"no Docker engine answers: {reason}")
-    yield client
-    client.close()
-
-
-def _connect() -> tuple[DockerClient | None, str]:
-    try:
-        return docker.from_env(), ""
-    except DockerException as error:
-        return None, str(error)
-
-
-@pytest.fixture(scope="module")
-def image(client: DockerClient) -> str:
-    try:
-        client.images.get(LOCAL_IMAGE)
-    except ImageNotFound:
-        pytest.skip(f"there is no image {LOCAL_IMAGE}; docker/build-image makes it")
-    return LOCAL_IMAGE
 
 
 class Model(socketserver.ThreadingMixIn, socketserver.UnixStreamServer):
@@ -157,7 +128,7 @@ def running(
     container = client.containers.create(
         image,
         ["--socket", "/run/dataclaw/model.sock", "--port", str(MODEL_PORT), *entry],
-        entrypoint=["node", "/opt/dataclaw/entry.mjs"],
+        entrypoint=["node", f"{PROGRAMS}/entry.mjs"],
         network_mode="none",
         init=True,
         cap_drop=["ALL"],
@@ -167,7 +138,8 @@ def running(
         **options,
     )
     try:
-        container.put_archive("/home/agent", _tar(files or {}))
+        container.put_archive("/", outfit(AGENT, "/tmp_workspace"))
+        container.put_archive(AGENT.home, _tar(files or {}))
         container.start()
         yield container
     finally:
@@ -215,7 +187,7 @@ def job(wait: float, token: str = TOKEN) -> str:
 
 
 def turn(container: Container, path: str = "/home/agent/job.json") -> dict[str, Any]:
-    code, output = container.exec_run(["node", "/opt/dataclaw/turn.mjs", path])
+    code, output = container.exec_run(["node", f"{PROGRAMS}/turn.mjs", path])
     assert code == 0, output
     assert isinstance(output, bytes)
     result: dict[str, Any] = json.loads(output)
@@ -364,7 +336,14 @@ def test_container_stops_at_once(client: DockerClient, image: str, folder: Path)
 
 def test_image_is_built_from_these_files(client: DockerClient, image: str) -> None:
     assert inspect(client, image).context == context_digest(ROOT), "docker/build-image makes it anew"
-    assert build(client, ROOT).id == image_digest(client, image)
+    assert build(client).id == build(client, ROOT).id == image_digest(client, image)
+
+
+def test_the_images_user_is_looked_up(client: DockerClient, image: str, tiny: str) -> None:
+    labels = {"dataclaw.test": "user"}
+    assert agent_user(client, image, labels) == AGENT
+    assert agent_user(client, tiny, labels) == AgentUser("root", 0, 0, "/root")
+    assert client.containers.list(all=True, filters={"label": "dataclaw.test=user"}) == []
 
 
 def test_package_hash_is_taken_once_and_names_all_three_kinds(client: DockerClient, image: str, tmp_path: Path) -> None:

@@ -8,9 +8,7 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 
-import docker
 import pytest
-from docker.errors import DockerException, ImageNotFound
 
 from pytest_dataclaw.drive.openclaw.agent import OpenClawAgent
 from pytest_dataclaw.drive.openclaw.config import WebSearch
@@ -19,7 +17,6 @@ from pytest_dataclaw.model.result import EndReason
 from pytest_dataclaw.model.run import Deadline, ModelEndpoint, TrialKey
 from pytest_dataclaw.model.task import Brief, WorkspaceFile
 from pytest_dataclaw.provision.docker import DockerProvider
-from pytest_dataclaw.provision.image import LOCAL_IMAGE
 from pytest_dataclaw.proxy.wire import message_text
 from pytest_dataclaw.testing.model_server import ModelServer
 from pytest_dataclaw.testing.scenario import (
@@ -42,6 +39,7 @@ if TYPE_CHECKING:
     from pytest_dataclaw.drive.base import AgentRun
     from pytest_dataclaw.drive.openclaw.config import Profile
 
+pytest_plugins = ("engine_fixture",)
 pytestmark = pytest.mark.docker
 
 LEAN_TOOLS = ["read", "edit", "write", "exec", "process"]
@@ -109,6 +107,11 @@ SCENARIOS = {
     "unknown tool": Scenario(ToolCalls([("frobnicate", {"x": 1})]), repeat_last=True),
     "long command": Scenario(ToolCalls([shell("sleep 300")]), repeat_last=True),
     "kills its gateway": Scenario(ToolCalls([shell("kill -9 $PPID; sleep 5")]), repeat_last=True),
+    "eats memory": Scenario(ToolCalls([shell("python3 -c 'x = bytearray(3 << 30)'; echo status $?")]), Answer("0.92")),
+    "has its gateway die of memory": Scenario(
+        ToolCalls([shell("echo 1000 > /proc/$PPID/oom_score_adj; python3 -c 'x = bytearray(3 << 30)'; sleep 5")]),
+        repeat_last=True,
+    ),
     "removes its transcript": Scenario(ToolCalls([shell("rm -r ~/.openclaw/agents")]), Answer("0.92")),
 }
 
@@ -151,29 +154,19 @@ class Driven:
         return [tool["function"]["name"] for tool in self.requests[0].body["tools"]]
 
 
-@pytest.fixture(scope="module")
-def provider(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DockerProvider]:
-    try:
-        client = docker.from_env()
-    except DockerException as failure:
-        pytest.skip(f"no Docker engine answers: {failure}")
-    try:
-        client.images.get(LOCAL_IMAGE)
-    except ImageNotFound:
-        pytest.skip(f"there is no image {LOCAL_IMAGE}; docker/build-image makes it")
-    finally:
-        client.close()
-    packages = tmp_path_factory.mktemp("packages")
-    provider = DockerProvider(LOCAL_IMAGE, seconds_for=lambda brief: brief.timeout_seconds, packages=packages)
-    yield provider
-    provider.close()
-
-
 def brief_of(folder: Path, *, web: bool = False) -> Brief:
     firms = folder / "firms.csv"
     firms.write_text("name,revenue\nZean Jin,42\n")
     files = (WorkspaceFile(firms, PurePosixPath("database/firms.csv")),)
     return Brief("task", "task", "risk", "easy", "What is the revenue?", 300, files, web)
+
+
+@pytest.fixture
+def small_provider(image: str, tmp_path: Path) -> Iterator[DockerProvider]:
+    """A provider of containers with 1.5 GB of memory."""
+    provider = DockerProvider(image, seconds_for=lambda brief: 300, packages=tmp_path / "packages", memory="1536m")
+    yield provider
+    provider.close()
 
 
 @pytest.fixture
@@ -187,11 +180,12 @@ def drive(provider: DockerProvider, tmp_path: Path) -> Callable[..., Driven]:
         seconds: float = 100,
         search: WebSearch | None = None,
         listening: bool = True,
+        within: DockerProvider = provider,
     ) -> Driven:
         brief = brief_of(tmp_path, web=search is not None)
         agent = OpenClawAgent(profile, search=search)
         with (
-            provider.provision(brief, TrialKey("run", name, "task")) as sandbox,
+            within.provision(brief, TrialKey("run", name, "task")) as sandbox,
             ModelServer(SCENARIOS[name], unix_socket=sandbox.socket) as server,
         ):
             if not listening:
@@ -344,10 +338,41 @@ def test_deadline(drive: Callable[..., Driven], scenario: str) -> None:
     assert time.monotonic() - start < 100
 
 
+def test_turn_lasts_until_a_deadline_that_moves(provider: DockerProvider, tmp_path: Path) -> None:
+    deadline = Deadline(20, extra=lambda: 20.0)
+    brief = brief_of(tmp_path)
+    with (
+        provider.provision(brief, TrialKey("run", "moves", "task")) as sandbox,
+        ModelServer(
+            Scenario(lambda _: Answer("0.92", delay=deadline.remaining() + 3)), unix_socket=sandbox.socket
+        ) as server,
+    ):
+        run = OpenClawAgent("lean").run(brief, sandbox, ModelEndpoint(server.base_url, TOKEN, "m"), deadline)
+        assert run.end_reason is EndReason.ANSWERED, run.log
+        assert 0 < deadline.at_most() < 20, "the answer came after the first end, and before the last"
+        assert len(server.requests) == 1
+
+
 def test_agent_that_kills_its_gateway_has_crashed(drive: Callable[..., Driven]) -> None:
     driven = drive("kills its gateway")
     assert driven.run.end_reason is EndReason.AGENT_CRASH, driven.run.log
     assert assistant_rows(driven.run)
+
+
+def test_tool_that_runs_out_of_memory_is_killed_alone(
+    drive: Callable[..., Driven], small_provider: DockerProvider
+) -> None:
+    driven = drive("eats memory", within=small_provider)
+    assert driven.run.end_reason is EndReason.ANSWERED, driven.run.log
+    ((_, output),) = driven.results
+    assert "status 137" in output
+
+
+def test_gateway_that_runs_out_of_memory(drive: Callable[..., Driven], small_provider: DockerProvider) -> None:
+    driven = drive("has its gateway die of memory", within=small_provider)
+    assert driven.run.end_reason is EndReason.OOM, driven.run.log
+    assert assistant_rows(driven.run)
+    assert "Killed" in driven.run.gateway_log
 
 
 def test_agent_that_removes_its_transcript_has_answered(drive: Callable[..., Driven]) -> None:

@@ -6,25 +6,22 @@ import re
 import shlex
 from typing import TYPE_CHECKING, Any
 
-import docker
 import pytest
-from docker.errors import DockerException, ImageNotFound
 
 from pytest_dataclaw.drive.openclaw.agent import OpenClawAgent
 from pytest_dataclaw.model.run import Deadline, ModelEndpoint, TrialKey
 from pytest_dataclaw.model.task import Brief
-from pytest_dataclaw.provision.docker import DockerProvider
-from pytest_dataclaw.provision.image import LOCAL_IMAGE
 from pytest_dataclaw.proxy.wire import message_text
 from pytest_dataclaw.testing.model_server import ModelServer
 from pytest_dataclaw.testing.scenario import Answer, Scenario
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-    from pathlib import Path
+    from collections.abc import Callable, Mapping
 
     from pytest_dataclaw.provision.base import Sandbox
+    from pytest_dataclaw.provision.docker import DockerProvider
 
+pytest_plugins = ("engine_fixture",)
 pytestmark = pytest.mark.docker
 
 PROMPT = "What is the revenue?"
@@ -53,24 +50,6 @@ until (exec 3<>/dev/tcp/127.0.0.1/3333) 2>/dev/null; do sleep 0.2; done
 cd /tmp_workspace
 openclaw agent --agent main --session-id chat --timeout 200 --message {shlex.quote(PROMPT)}
 """
-
-
-@pytest.fixture(scope="module")
-def provider(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DockerProvider]:
-    try:
-        client = docker.from_env()
-    except DockerException as failure:
-        pytest.skip(f"no Docker engine answers: {failure}")
-    try:
-        client.images.get(LOCAL_IMAGE)
-    except ImageNotFound:
-        pytest.skip(f"there is no image {LOCAL_IMAGE}; docker/build-image makes it")
-    finally:
-        client.close()
-    packages: Path = tmp_path_factory.mktemp("packages")
-    provider = DockerProvider(LOCAL_IMAGE, seconds_for=lambda brief: brief.timeout_seconds, packages=packages)
-    yield provider
-    provider.close()
 
 
 def first_request(provider: DockerProvider, work: Callable[[Sandbox, Brief, ModelEndpoint], None]) -> dict[str, Any]:

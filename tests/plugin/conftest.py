@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parent))
-
 from harness import MODES, Bench
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 @pytest.fixture

@@ -206,7 +206,7 @@ def test_an_empty_reply_is_asked_again(nothing: Response) -> None:
     assert verdict.chat[0]["usage"]["total_tokens"] == 15
 
 
-@pytest.mark.parametrize("status", [401, 402, 403, 404])
+@pytest.mark.parametrize("status", [401, 402, 403, 404, 424])
 def test_a_final_refusal_is_not_retried(status: int) -> None:
     error, fake = _failed(failure(status, "not for you"), RIGHT)
     assert len(fake.requests) == 1

@@ -89,6 +89,13 @@ def test_openclaw_gone_during_the_turn_is_the_agents_doing(status: str) -> None:
     assert "1006" in ending.detail
 
 
+@pytest.mark.parametrize("status", ["closed", "lost"])
+def test_openclaw_killed_as_memory_ran_out(status: str) -> None:
+    turn = TurnReport(status, error="1006", memory_ran_out=True)
+    assert classify(turn, [LOOK], time_is_up=False).reason is EndReason.OOM
+    assert classify(turn, [LOOK], time_is_up=True).reason is EndReason.AGENT_TIMEOUT
+
+
 def test_turn_that_failed_in_the_gateway_once_the_model_had_spoken() -> None:
     ending = classify(TurnReport("refused", error="ENOSPC: no space left"), [LOOK], time_is_up=False)
     assert ending.reason is EndReason.AGENT_CRASH

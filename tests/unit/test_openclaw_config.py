@@ -105,6 +105,11 @@ def test_search_key_enters_web_tasks_only() -> None:
     assert "brave-key" not in repr(replace(PLAN, search=SEARCH))
 
 
+def test_web_tools_are_led_to_the_proxy_in_web_tasks_only() -> None:
+    assert environment(replace(PLAN, web=True))["NODE_OPTIONS"] == "--import=/opt/dataclaw/web.mjs"
+    assert "NODE_OPTIONS" not in environment(PLAN)
+
+
 def test_no_token_in_repr() -> None:
     assert "lease-token" not in repr(PLAN)
     assert "gateway-token" not in repr(PLAN)

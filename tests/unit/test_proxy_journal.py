@@ -12,7 +12,7 @@ import pytest
 
 from pytest_dataclaw.errors import RecordError
 from pytest_dataclaw.model.trajectory import ToolCall, Usage
-from pytest_dataclaw.proxy.exchange import Exchange, Journal, common_prefix, read_journal
+from pytest_dataclaw.proxy.exchange import Exchange, Failure, Journal, common_prefix, read_journal
 from pytest_dataclaw.proxy.redaction import Redactor
 from pytest_dataclaw.proxy.wire import Reply
 
@@ -41,7 +41,8 @@ FIRST = Exchange(
     fault="",
     reply=Reply("text", "reasoning", (ToolCall("a", "exec", '{"command": "ls'),), "tool_calls"),
     complete=True,
-    usage=Usage(requests=1, input_tokens=7, output_tokens=3, cost_usd=0.25, wall_seconds=0.42),
+    failures=[Failure(429, "slow down", 1.25)],
+    usage=Usage(requests=2, input_tokens=7, output_tokens=3, cost_usd=0.25, wall_seconds=0.42),
 )
 LONGER = replace(FIRST, number=2, messages=[*FIRST.messages, message("hm", "assistant"), message("on")], reply=None)
 SHORTENED = replace(FIRST, number=3, messages=[FIRST.messages[0], message("Summary")], tools=())

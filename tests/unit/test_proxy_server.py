@@ -259,7 +259,7 @@ def test_another_trials_model_is_not_found(bench: Bench) -> None:
         assert sdk.chat.completions.create(model="oracle", messages=[TASK]).choices[0].message.content == "42"
     assert caught.value.code == "model_not_found"
     traffic = bench.client.close_lease(lease)
-    assert (traffic.trajectory.answer, traffic.trajectory.side_exchanges, traffic.usage.requests) == ("42", 1, 2)
+    assert (traffic.trajectory.answer, traffic.trajectory.side_exchanges, traffic.usage.requests) == ("42", 1, 1)
 
 
 def test_an_unknown_and_a_closed_lease_are_unauthorised(bench: Bench) -> None:
@@ -283,7 +283,7 @@ def test_a_bad_request_is_recorded_but_says_nothing_of_the_provider(bench: Bench
     assert (status, headers["x-should-retry"]) == (400, "false")
     assert answer["error"]["message"]
     traffic = bench.client.close_lease(lease)
-    assert (traffic.usage.requests, traffic.trajectory) == (1, Trajectory((), 1))
+    assert (traffic.usage.requests, traffic.trajectory) == (0, Trajectory((), 1))
     assert (traffic.last_error, traffic.last_status) == ("", 0)
     (exchange,) = read_journal(bench.tmp_path / "t" / "agent.jsonl")
     assert (exchange.status, exchange.fault, exchange.complete) == (400, "client", False)
@@ -303,7 +303,7 @@ def test_a_body_that_is_too_large_is_refused(bench: Bench) -> None:
         answer = raw.recv(4096).decode()
     assert " 413 " in answer.splitlines()[0]
     traffic = bench.client.close_lease(lease)
-    assert (traffic.last_error, traffic.usage.requests) == ("", 1)
+    assert (traffic.last_error, traffic.usage.requests) == ("", 0)
 
 
 @pytest.mark.parametrize(

@@ -239,6 +239,22 @@ def test_side_files_have_their_known_names(tmp_path: Path) -> None:
     }
 
 
+def test_secrets_are_taken_out_of_all_that_is_written(tmp_path: Path) -> None:
+    folder = TrialFolder(tmp_path, lambda text: text.replace("s3cret", "[redacted]"))
+    rows = [{"text": "it is s3cret"}]
+    folder.write_agent_log("s3cret")
+    folder.write_gateway_log("s3cret")
+    folder.write_chat(rows)
+    folder.write_judge_chat(rows)
+    folder.write_judge_process_chat(rows)
+    folder.finish(solved(1, detail="s3cret", answer="s3cret"))
+    texts = [path.read_text("utf-8") for path in tmp_path.iterdir()]
+    assert len(texts) == 9
+    assert not any("s3cret" in text for text in texts)
+    assert sum("[redacted]" in text for text in texts) == 7
+    assert read_record(tmp_path / "record.json").answer == "[redacted]"
+
+
 def test_the_record_is_written_last(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = TrialFolder.create(tmp_path, KEY, "oracle", STARTED)
     written: list[str] = []

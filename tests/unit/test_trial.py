@@ -17,7 +17,7 @@ from pytest_dataclaw.model.task import Brief, Gold, Milestone, Task, WorkspaceFi
 from pytest_dataclaw.model.trajectory import ToolCall, Traffic, Trajectory, Turn, Usage
 from pytest_dataclaw.model.verdict import MilestoneVerdict, OutcomeVerdict, PartVerdict, ProcessVerdict, Ruling
 from pytest_dataclaw.provision.base import ExecResult, Fate
-from pytest_dataclaw.proxy.base import Lease, LeaseRequest
+from pytest_dataclaw.proxy.base import Egress, Lease, LeaseRequest
 from pytest_dataclaw.record.index import read_record
 from pytest_dataclaw.settings import Sources, resolve
 from pytest_dataclaw.trial import Trial
@@ -44,8 +44,10 @@ class FakeSandbox:
     end: Fate | None = None
     spoilt: bool = False
     stopped: bool = False
+    egress_socket: Path | None = None
     kind = "local"
     workspace = "/w"
+    home = "/h"
     socket = None
 
     def reach(self, endpoint: ModelEndpoint) -> ModelEndpoint:
@@ -177,6 +179,27 @@ def test_a_right_answer_is_solved_and_gets_ee_only(stage: Stage) -> None:
     assert stage.rules.calls == 1, "rules run beside every other judge"
 
 
+def test_what_a_web_task_reached_is_recorded_and_kept_when_it_is_judged_again(stage: Stage) -> None:
+    stage.sandbox.egress_socket = Path("/s/egress.sock")
+    stage.judge.error = JudgeError("no verdict")
+    reached = {"hosts": {"a.org": 2}, "refused_hosts": {"10.0.0.1": 1}}
+    record = stage.run(
+        AgentRun(EndReason.ANSWERED), Traffic(ANSWERED, hosts=reached["hosts"], refused_hosts=reached["refused_hosts"])
+    )
+    assert record.extra == {"agent_end_reason": "answered", **reached}
+    folder = stage.trial.folder
+    assert stage.proxy.requests[0].egress == Egress(Path("/s/egress.sock"), folder.path / "egress.jsonl")
+    folder.journal.touch()
+    stage.judge.error = None
+    assert stage.trial.rejudge(record, folder.path, stage.judge, stage.proxy).extra == reached
+
+
+def test_another_task_asks_for_no_way_out(stage: Stage) -> None:
+    record = stage.run(AgentRun(EndReason.ANSWERED))
+    assert stage.proxy.requests[0].egress is None
+    assert "hosts" not in record.extra
+
+
 def test_a_wrong_answer_gets_process_scores_only(stage: Stage) -> None:
     stage.judge.ruling, stage.judge.reached_at = Ruling.NO, 4
     turns = tuple(Turn(n, f"thinking {n}") for n in range(1, 5))
@@ -232,6 +255,15 @@ def test_an_agent_that_ran_into_a_limit_is_judged_on_what_it_produced(stage: Sta
         # An agent that forges an error must not leave the denominator.
         (EndReason.PROVIDER_ERROR, Traffic(ANSWERED), EndReason.EARLY_STOP),
         (EndReason.RATE_LIMITED, Traffic(ANSWERED), EndReason.EARLY_STOP),
+        # A trial that has sent as many requests as it may is over, whatever failed before and whatever the agent says.
+        (EndReason.ANSWERED, Traffic(ANSWERED, limit="no more"), EndReason.TRIAL_BUDGET),
+        (EndReason.EARLY_STOP, Traffic(ANSWERED, limit="no more"), EndReason.TRIAL_BUDGET),
+        (
+            EndReason.PROVIDER_ERROR,
+            Traffic(ANSWERED, last_error="HTTP 500", last_status=500, limit="no more"),
+            EndReason.TRIAL_BUDGET,
+        ),
+        (EndReason.AGENT_TIMEOUT, Traffic(ANSWERED, limit="no more"), EndReason.AGENT_TIMEOUT),
         # A request that the provider refuses after others is what the agent made of it.
         (EndReason.ANSWERED, Traffic(ANSWERED, last_error="bad image", last_status=400), EndReason.EARLY_STOP),
         (

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from pytest_dataclaw.model.result import EndReason
 from pytest_dataclaw.model.trajectory import ToolCall
-from pytest_dataclaw.proxy.base import is_context_overflow
+from pytest_dataclaw.proxy.base import LIMIT_REACHED, is_context_overflow
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -69,7 +69,8 @@ class Chat:
 
         if deadline.passed:
             return Ending(EndReason.AGENT_TIMEOUT, "time was up before a request to the model")
-        self._last = self._send(list(messages), deadline.remaining() + _SLACK_SECONDS)
+        # A socket's timeout is fixed when it is set, but the deadline may move meanwhile.
+        self._last = self._send(list(messages), deadline.at_most() + _SLACK_SECONDS)
         while not self._last.done() and not deadline.passed:
             wait([self._last], timeout=deadline.remaining())
         if not self._last.done():
@@ -121,6 +122,8 @@ class Chat:
         if self._endpoint.token:  # some endpoints repeat the key that they refuse
             detail = detail.replace(self._endpoint.token, "[token]")
         detail = detail[:_EXCERPT_CHARS]
+        if error.code == LIMIT_REACHED:
+            return Ending(EndReason.TRIAL_BUDGET, detail)
         if isinstance(error, openai.RateLimitError):
             return Ending(EndReason.RATE_LIMITED, detail)
         if isinstance(error, openai.BadRequestError) and is_context_overflow(

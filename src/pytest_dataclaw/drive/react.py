@@ -87,7 +87,7 @@ class ReactAgent:
         """Run what a tool call asks for and return what the model is told, mistakes of the call included."""
         command = read_call(call, self._exec_timeout)
         if isinstance(command, Command):
-            timeout = min(command.timeout, deadline.remaining())
+            timeout = deadline.allowance(command.timeout)
             started = time.monotonic()
             result = sandbox.exec(command.text, timeout=timeout)
             how = "timed out" if result.timed_out else f"exit code {result.exit_code}"

@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-# The proxy's own refusals: no right, no money, no such model. Asking again cannot help.
-_FINAL_STATUS = frozenset({401, 402, 403, 404})
+# No right, no money, no such model: asking again cannot help. 424 is the proxy's word that it has asked often enough.
+_FINAL_STATUS = frozenset({401, 402, 403, 404, 424})
 
 # Request fields that a judge can do without, and the words by which an endpoint refuses them.
 _OPTIONAL = {

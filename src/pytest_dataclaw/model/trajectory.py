@@ -23,7 +23,7 @@ class Usage:
     wall_seconds: float = 0.0
     """Time spent inside model exchanges, waiting included."""
     waiting_seconds: float = 0.0
-    """The part of it spent backing off before a retry."""
+    """The part of it spent backing off before a retry, or waiting for a turn where few are let through at once."""
 
     @property
     def total_tokens(self) -> int:
@@ -79,3 +79,9 @@ class Traffic:
     """Why the last exchange failed; "" where it succeeded or there was none."""
     last_status: int = 0
     """HTTP status that the last exchange ended with; 0 where there was none."""
+    limit: str = ""
+    """Why a request was refused as beyond what the trial may use; "" where none was."""
+    hosts: dict[str, int] | None = None
+    """Requests to the web by host, of those that reached it; None where the trial had no egress proxy."""
+    refused_hosts: dict[str, int] = field(default_factory=dict)
+    """Requests to the web by host, of those that the egress proxy refused."""

@@ -17,7 +17,7 @@ import pytest
 from pytest_dataclaw.errors import UsageError
 from pytest_dataclaw.model.result import Outcome
 from pytest_dataclaw.plugin.activation import WORKER_INPUT, Run, load_prior
-from pytest_dataclaw.plugin.assembly import check_machine, make_proxy
+from pytest_dataclaw.plugin.assembly import check_machine, make_proxy, web_search_off
 from pytest_dataclaw.plugin.selection import Selection, check_suite, count_trials
 from pytest_dataclaw.record.index import RunIndex
 from pytest_dataclaw.record.lock import RunLock, lock_path
@@ -155,6 +155,7 @@ class Controller:
             "runs": settings.runs,
             "suite": settings.suite,
             "timeout_multiplier": settings.timeout_multiplier,
+            "max_requests": settings.max_requests,
             "process": settings.process,
             "root": str(self._run.root.path),
             "selection": self._selection.text,
@@ -247,6 +248,7 @@ class Controller:
             selection=self._selection.text,
             process=settings.process,
             isolated=settings.sandbox != "local",
+            web_search_off=web_search_off(settings),
             wall_seconds=time.monotonic() - self._clock,
         )
 

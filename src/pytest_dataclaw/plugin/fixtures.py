@@ -20,6 +20,10 @@ if TYPE_CHECKING:
     from pytest_dataclaw.proxy.base import Proxy
     from pytest_dataclaw.settings import Settings
 
+_JUDGE_PATIENCE_SECONDS = 300.0
+_JUDGE_TIMEOUT_SECONDS = 600.0
+"""For one request, waits for the provider included."""
+
 
 def _run(request: pytest.FixtureRequest) -> Run:
     from pytest_dataclaw.plugin.activation import RUN
@@ -75,8 +79,9 @@ def dataclaw_judge(
         return
     trial = request.node.trial
     journal = trial.folder.path / "judge_exchanges.jsonl"
-    lease = dataclaw_proxy.open_lease(LeaseRequest(trial.key, "judge", dataclaw_settings.judge, journal))
+    request_of = LeaseRequest(trial.key, "judge", dataclaw_settings.judge, journal, patience=_JUDGE_PATIENCE_SECONDS)
+    lease = dataclaw_proxy.open_lease(request_of)
     try:
-        yield LLMJudge(lease.endpoint, dataclaw_settings.judge)
+        yield LLMJudge(lease.endpoint, dataclaw_settings.judge, timeout=_JUDGE_TIMEOUT_SECONDS)
     finally:
         dataclaw_proxy.close_lease(lease)

@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     from pytest_dataclaw.model.task import Brief
 
 
+PROGRAMS = "/opt/dataclaw"
+"""Where a container has the programs of `docker/`: its provider puts them there, whatever the image."""
+
+
 @dataclass(frozen=True, slots=True)
 class ExecResult:
     """What a command did. `output` is stdout and stderr as they came, its middle cut out past the sandbox's limit.
@@ -48,8 +52,17 @@ class Sandbox(Protocol):
         """The working directory as the agent sees it; the files lie below it at their `dest`."""
 
     @property
+    def home(self) -> str:
+        """The home folder, in the sandbox, of the user that commands run as; it is outside the workspace."""
+
+    @property
     def socket(self) -> Path | None:
         """Where the proxy has to listen for this trial; None if what runs in the sandbox reaches its loopback."""
+
+    @property
+    def egress_socket(self) -> Path | None:
+        """Where the egress proxy has to listen for this trial; None for a task without the web, and where what runs in
+        the sandbox reaches the web by itself."""
 
     def reach(self, endpoint: ModelEndpoint) -> ModelEndpoint:
         """Return a leased endpoint as it is reached from inside the sandbox."""

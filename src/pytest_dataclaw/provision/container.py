@@ -25,11 +25,14 @@ if TYPE_CHECKING:
 
     from pytest_dataclaw.model.run import ModelEndpoint
     from pytest_dataclaw.provision.events import EventStream, Watch
+    from pytest_dataclaw.provision.outfit import AgentUser
     from pytest_dataclaw.provision.shared_data import DataSet, SharedData
 
 WORKSPACE = "/tmp_workspace"
 MODEL_PORT = 18999
 """Where the image's main process forwards from, on the container's own loopback."""
+EGRESS_PORT = 18998
+"""The same for the egress proxy, in containers of web tasks."""
 
 _MARK = "DATACLAW_COMMAND"
 _KEEP_BYTES = 64 * 1024
@@ -54,6 +57,7 @@ class Engine:
     client: DockerClient
     events: EventStream
     image: str
+    user: AgentUser
     data: SharedData
     packages: Path
 
@@ -70,11 +74,19 @@ class DockerSandbox:
 
     kind = "docker"
     workspace = WORKSPACE
-    sealed = True
-    """Whether it has no network; always so for now, for web tasks too."""
 
-    def __init__(self, engine: Engine, container: Container, data: DataSet, socket_path: Path, seconds: float) -> None:
+    def __init__(
+        self,
+        engine: Engine,
+        container: Container,
+        data: DataSet,
+        socket_path: Path,
+        seconds: float,
+        egress_socket: Path | None = None,
+    ) -> None:
         assert container.id is not None
+        self.egress_socket = egress_socket
+        self.home = engine.user.home
         self._engine = engine
         self._id = container.id
         self._watch: Watch = engine.events.watch(container.id)
@@ -92,6 +104,11 @@ class DockerSandbox:
     def socket(self) -> Path:
         """Where the proxy has to listen for this trial."""
         return self._socket
+
+    @property
+    def sealed(self) -> bool:
+        """Whether there is no way out but to the model; for a web task there is one through the egress proxy."""
+        return self.egress_socket is None
 
     def reach(self, endpoint: ModelEndpoint) -> ModelEndpoint:
         """Return the endpoint at the forwarder's port."""

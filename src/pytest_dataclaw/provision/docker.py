@@ -1,7 +1,9 @@
 """The Docker sandbox: a container per trial without a network, that reaches its model through one unix socket.
 
-In the container is what the image holds, and the brief's files, mounted read-only from a copy. Its main process
-forwards to the socket and ends by itself, so that no container outlives its run for long; the engine then removes it.
+In the container is what the image holds (any with Node 22, bash, and the agent's runtime), our programs, and the
+brief's files, mounted read-only from a copy. Its main process forwards to the socket and ends by itself, so that no
+container outlives its run for long; the engine then removes it. That of a web task has no network either, but a second
+socket, at which the egress proxy is served.
 """
 
 from __future__ import annotations
@@ -13,9 +15,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pytest_dataclaw.errors import SandboxError
-from pytest_dataclaw.provision.container import MODEL_PORT, WORKSPACE, DockerSandbox, Engine
+from pytest_dataclaw.provision.base import PROGRAMS
+from pytest_dataclaw.provision.container import EGRESS_PORT, MODEL_PORT, WORKSPACE, DockerSandbox, Engine
 from pytest_dataclaw.provision.engine import connect, engine_errors, remove
 from pytest_dataclaw.provision.events import EventStream
+from pytest_dataclaw.provision.outfit import agent_user, outfit
 from pytest_dataclaw.provision.owner import FOLDER_PREFIX, OWNER_LABEL, RUN_LABEL, TRIAL_LABEL, this_process
 from pytest_dataclaw.provision.shared_data import SharedData
 from pytest_dataclaw.provision.workspace import remove_tree
@@ -34,17 +38,23 @@ SOCKET_ROOT = Path("/tmp")
 """Short, as the path of a unix socket is limited to about a hundred bytes."""
 _SOCKET_FOLDER = "/run/dataclaw"
 _SOCKET_NAME = "model.sock"
-_USER = "1000:1000"
+_EGRESS_NAME = "egress.sock"
 _ENVIRONMENT = {
-    "HOME": "/home/agent",
     "TMPDIR": "/tmp",
-    "USER": "agent",
     "LANG": "C.UTF-8",
     "TZ": "UTC",
     "PYTHONDONTWRITEBYTECODE": "1",
     "PYTHONHASHSEED": "0",
 }
-"""All variables that a container gets besides its image's own and HOSTNAME; none is taken over from this process."""
+"""All variables that a container gets besides its image's own, HOSTNAME, and those on its user; none is taken over from
+this process."""
+_PROXY_VARIABLES = {
+    "HTTP_PROXY": f"http://127.0.0.1:{EGRESS_PORT}",
+    "HTTPS_PROXY": f"http://127.0.0.1:{EGRESS_PORT}",
+    "NO_PROXY": "127.0.0.1,localhost",
+}
+_WEB = {**_PROXY_VARIABLES, **{name.lower(): value for name, value in _PROXY_VARIABLES.items()}}
+"""What those of web tasks get on top: the egress proxy, their only way out."""
 _CLOSE_SECONDS = 30.0
 
 
@@ -88,9 +98,12 @@ class DockerProvider:
         data = engine.data.provide(brief.workspace_files)
         with _socket_folder(folder) as socket_folder:
             seconds = self._seconds_for(brief)
-            container = self._create(engine, data, socket_folder, key, seconds)
+            container = self._create(engine, data, socket_folder, key, seconds, web=brief.web)
             try:
-                sandbox = DockerSandbox(engine, container, data, socket_folder / _SOCKET_NAME, seconds)
+                with engine_errors("cannot put our programs into the container"):
+                    container.put_archive("/", outfit(engine.user, WORKSPACE))
+                egress = socket_folder / _EGRESS_NAME if brief.web else None
+                sandbox = DockerSandbox(engine, container, data, socket_folder / _SOCKET_NAME, seconds, egress)
             except BaseException:
                 remove(engine.client, str(container.id))
                 raise
@@ -127,30 +140,37 @@ class DockerProvider:
             try:
                 with engine_errors(f"cannot use the image {self._image}"):
                     image = str(client.images.get(self._image).id)
+                user = agent_user(client, image, {OWNER_LABEL: self._owner})
                 events = EventStream(client, f"{OWNER_LABEL}={self._owner}")
             except BaseException:
                 client.close()
                 raise
-            self._engine = Engine(client, events, image, SharedData(self._folder), self._packages)
+            self._engine = Engine(client, events, image, user, SharedData(self._folder), self._packages)
         return self._engine, self._folder
 
-    def _create(self, engine: Engine, data: DataSet, sockets: Path, key: TrialKey, seconds: float) -> Container:
+    def _create(
+        self, engine: Engine, data: DataSet, sockets: Path, key: TrialKey, seconds: float, *, web: bool
+    ) -> Container:
         from docker.types import LogConfig, Mount
 
         def mount(source: Path, target: str) -> Mount:
             return Mount(target, str(source), type="bind", read_only=True)
 
         entry = ["--socket", f"{_SOCKET_FOLDER}/{_SOCKET_NAME}", "--port", str(MODEL_PORT)]
+        if web:
+            entry += ["--forward", f"{EGRESS_PORT}={_SOCKET_FOLDER}/{_EGRESS_NAME}"]
         files = [mount(data.folder / name, f"{WORKSPACE}/{name}") for name in data.entries]
+        user = engine.user
         with engine_errors("cannot make the container"):
             return engine.client.containers.create(
                 engine.image,
                 [*entry, "--seconds", str(seconds), "--grace", str(self._grace)],
-                entrypoint=["node", "/opt/dataclaw/entry.mjs"],
+                entrypoint=["node", f"{PROGRAMS}/entry.mjs"],
                 init=True,
                 auto_remove=True,
-                user=_USER,
-                environment=_ENVIRONMENT,
+                user=f"{user.uid}:{user.gid}",
+                environment={**_ENVIRONMENT, "HOME": user.home, "USER": user.name, **(_WEB if web else {})},
+                use_config_proxy=False,  # the SDK would pass on the proxies of this user's Docker configuration
                 working_dir=WORKSPACE,
                 mounts=[*files, mount(sockets, _SOCKET_FOLDER)],
                 tmpfs={"/tmp": "exec,mode=1777,size=1g"},

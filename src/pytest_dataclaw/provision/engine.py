@@ -76,6 +76,6 @@ def engine_errors(failure: str) -> Iterator[None]:
     try:
         yield
     except ImageNotFound as error:
-        raise SandboxError(f"{failure}: there is no such image; docker/build-image makes it") from error
+        raise SandboxError(f"{failure}: no such image (`dataclaw image build` makes dataclaw:local)") from error
     except (DockerException, RequestException, OSError) as error:
         raise SandboxError(f"{failure}: {error}") from error

@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_dataclaw.errors import UsageError
 from pytest_dataclaw.provision.digests import combined_sha256
+from pytest_dataclaw.provision.owner import OWNER_LABEL, this_process
+from pytest_dataclaw.provision.recipe import recipe_folder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -49,23 +51,24 @@ class ImageInfo:
     context: str | None
 
 
-def context_digest(root: Path) -> str:
-    """Return the digest of what goes into the image: `Dockerfile` and files of `docker/` in a checkout."""
+def context_digest(root: Path | None = None) -> str:
+    """Return the digest of what goes into the image: `Dockerfile` and files of `docker/` in `root`, see `build`."""
     files = {PurePosixPath(name): hashlib.sha256(data).hexdigest() for name, data in _context(root).items()}
     return combined_sha256(files)
 
 
 def build(
     client: DockerClient,
-    root: Path,
+    root: Path | None = None,
     *,
     tag: str = LOCAL_IMAGE,
     target: str | None = None,
     build_args: Mapping[str, str] | None = None,
     progress: Callable[[str], None] = lambda line: None,
 ) -> ImageInfo:
-    """Build the image from a checkout, or return the one under `tag` if it was built from the same files.
+    """Build the image, or return the one under `tag` if it was built from the same files.
 
+    `root` is a checkout; without it, the image is built from the files that came with this package.
     `target` is a stage of the Dockerfile (the last one by default), `build_args` are values for its ARGs.
     """
     digest = context_digest(root)
@@ -86,8 +89,8 @@ def build(
         ):
             if "error" in event:
                 raise UsageError(
-                    f"cannot build {tag}: {event['error'].strip()}. Where no image can be pulled, docker/build-image"
-                    " makes the base image first"
+                    f"cannot build {tag}: {event['error'].strip()}. Where no image can be pulled,"
+                    f" {root or recipe_folder()}/docker/build-image makes the base image first"
                 )
             if line := event.get("stream", "").rstrip():
                 progress(line)
@@ -156,13 +159,21 @@ def package_hash(client: DockerClient, image: str, cache: Path) -> str:
 def _packages(client: DockerClient, image: str) -> bytes:
     with _engine_errors(f"cannot list the packages of {image}"):
         output: bytes = client.containers.run(
-            image, ["-c", _LIST_PACKAGES], entrypoint="sh", network_mode="none", remove=True, stdout=True, stderr=False
+            image,
+            ["-c", _LIST_PACKAGES],
+            entrypoint="sh",
+            network_mode="none",
+            remove=True,
+            stdout=True,
+            stderr=False,
+            labels={OWNER_LABEL: str(this_process())},
         )
     return b"".join(line + b"\n" for line in sorted(output.splitlines()))
 
 
-def _context(root: Path) -> dict[str, bytes]:
+def _context(root: Path | None) -> dict[str, bytes]:
     """Return the files of the build context by their path in it."""
+    root = root or recipe_folder()
     files = [file for pattern in _CONTEXT_PATTERNS for file in root.glob(pattern)]
     if not (root / "Dockerfile").is_file():
         raise UsageError(f"{root} holds no Dockerfile: the image is built from a checkout of pytest-dataclaw")

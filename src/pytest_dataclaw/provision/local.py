@@ -40,6 +40,7 @@ class LocalSandbox:
 
     kind = "local"
     socket = None
+    egress_socket = None
 
     def __init__(self, root: Path, brief: Brief, cache: DigestCache) -> None:
         self._trial = secrets.token_hex(16)
@@ -50,6 +51,7 @@ class LocalSandbox:
         self._environment = _environment(root, self._trial)
         self._shell = _shell(self._environment["PATH"])
         self.workspace = str(root / "workspace")
+        self.home = self._environment["HOME"]
         for name in ("workspace", "home", "tmp"):
             (root / name).mkdir()
         self._digests = {file: self._provide(file) for file in brief.workspace_files}

@@ -22,9 +22,9 @@ def sweep(run_id: str | None = None, *, base: Path = SOCKET_ROOT) -> list[str]:
     answers. A container ends by itself and is then removed by the engine, unless it never started.
     """
     with closing(connect()) as client:
-        label = RUN_LABEL if run_id is None else f"{RUN_LABEL}={run_id}"
+        labels = [OWNER_LABEL] if run_id is None else [OWNER_LABEL, f"{RUN_LABEL}={run_id}"]
         with engine_errors("cannot list the containers"):
-            containers = client.api.containers(all=True, filters={"label": [label, OWNER_LABEL]})
+            containers = client.api.containers(all=True, filters={"label": labels})
         orphans = [found["Id"] for found in containers if _is_orphan(found["Labels"][OWNER_LABEL])]
         for container_id in orphans:
             remove(client, container_id)

@@ -19,6 +19,10 @@ _OVERFLOW = re.compile(
 )
 
 
+LIMIT_REACHED = "request_limit"
+"""Error code of a request beyond what its trial may use."""
+
+
 def is_context_overflow(text: str) -> bool:
     """Tell whether a provider's error says that a conversation no longer fits."""
     return _OVERFLOW.search(text) is not None
@@ -36,6 +40,17 @@ class Script:
 
 
 @dataclass(frozen=True, slots=True)
+class Egress:
+    """Ask for a way to the web: the unix socket (as that of a lease) at which the egress proxy is served to the trial.
+
+    `journal` is the file (absolute) to which a line is appended for every request, secrets scrubbed.
+    """
+
+    socket: Path
+    journal: Path
+
+
+@dataclass(frozen=True, slots=True)
 class LeaseRequest:
     """Ask for the right to use one model in one role of one trial."""
 
@@ -48,6 +63,13 @@ class LeaseRequest:
     socket: Path | None = None
     """Unix socket (absolute path, its folder exists) at which the lease is served as well, and it alone; for sealed
     sandboxes, which cannot reach loopback. Made with mode 0666 when the lease is opened, removed when it is closed."""
+    patience: float = 0.0
+    """The most seconds that its requests, all together, wait before they are tried again at the provider. 0: no
+    request is tried again."""
+    max_requests: int | None = None
+    """The most requests that are passed on; those that the proxy tries again count once. None: no limit."""
+    egress: Egress | None = None
+    """The trial's way to the web, as long as the lease is open; None where it has none, or none that we know of."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 from aiohttp import web
 
+from pytest_dataclaw.model.trajectory import Usage
 from pytest_dataclaw.proxy.ledger import read_usage
 from pytest_dataclaw.proxy.upstreams.base import UpstreamError
 from pytest_dataclaw.proxy.wire import WireError, event_stream, read_reply, read_request, tool_names
 
 if TYPE_CHECKING:
+    import asyncio
     from collections.abc import Iterable, Mapping
 
     from pytest_dataclaw.proxy.base import LeaseRequest, Role
@@ -29,9 +31,15 @@ def bearer_token(request: web.Request) -> str:
 class ModelApi:
     """Handlers of the routes under /v1."""
 
-    def __init__(self, book: LeaseBook, upstreams: Mapping[tuple[Role, str], Upstream]) -> None:
+    def __init__(
+        self,
+        book: LeaseBook,
+        upstreams: Mapping[tuple[Role, str], Upstream],
+        slots: Mapping[tuple[Role, str], asyncio.Semaphore],
+    ) -> None:
         self._book = book
         self._upstreams = upstreams
+        self._slots = slots
 
     def routes(self) -> list[web.RouteDef]:
         """Return the routes; there are no others under /v1."""
@@ -47,14 +55,19 @@ class ModelApi:
             body = read_request(await _read_body(request))
             _note_request(exchange, body)
             _check_model(body["model"], entry.request)
-            completion = await self._complete(exchange, body, entry)
+            entry.admit()
+            completion = await entry.patience.persist(lambda: self._attempt(exchange, body, entry), exchange)
+            exchange.status, exchange.error, exchange.fault = 200, "", ""
             return await _deliver(request, exchange, completion)
 
-    async def _complete(self, exchange: Exchange, body: dict[str, Any], entry: LeaseEntry) -> dict[str, Any]:
+    async def _attempt(self, exchange: Exchange, body: dict[str, Any], entry: LeaseEntry) -> dict[str, Any]:
         lease, call_ids = entry.request, entry.call_ids
+        served = lease.role, lease.model
         try:
-            completion = await self._upstreams[lease.role, lease.model].complete(call_ids.inward(body), lease)
-            exchange.usage = read_usage(completion.get("usage"))
+            async with entry.patience.turn(self._slots.get(served), exchange):
+                exchange.usage += Usage(requests=1)
+                completion = await self._upstreams[served].complete(call_ids.inward(body), lease)
+            exchange.usage += read_usage(completion.get("usage"))
             completion = call_ids.outward(completion)
             exchange.reply = read_reply(completion)
         except WireError:
@@ -62,7 +75,6 @@ class ModelApi:
         except Exception as error:
             # A defect of an upstream and a malformed completion are the provider's failure, never the agent's.
             raise UpstreamError(502, f"unusable answer: {type(error).__name__}: {error}", "bad_upstream") from error
-        exchange.status, exchange.error, exchange.fault = 200, "", ""
         return completion
 
     async def _models(self, request: web.Request) -> web.Response:

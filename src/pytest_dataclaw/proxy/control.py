@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 
 from pytest_dataclaw.model.run import TrialKey
 from pytest_dataclaw.model.trajectory import ToolCall, Traffic, Trajectory, Turn, Usage
-from pytest_dataclaw.proxy.base import LeaseRequest, Script
+from pytest_dataclaw.proxy.base import Egress, LeaseRequest, Script
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -31,7 +31,8 @@ class ControlAddress:
 def lease_request_to_json(request: LeaseRequest) -> dict[str, Any]:
     """Return a lease request as plain JSON data."""
     socket = str(request.socket) if request.socket is not None else None
-    return {**asdict(request), "journal": str(request.journal), "socket": socket}
+    egress = request.egress and {"socket": str(request.egress.socket), "journal": str(request.egress.journal)}
+    return {**asdict(request), "journal": str(request.journal), "socket": socket, "egress": egress}
 
 
 def lease_request_from_json(data: dict[str, Any]) -> LeaseRequest:
@@ -43,6 +44,9 @@ def lease_request_from_json(data: dict[str, Any]) -> LeaseRequest:
         journal=Path(data["journal"]),
         script=Script(steps=tuple(data["script"]["steps"]), answer=data["script"]["answer"]),
         socket=Path(data["socket"]) if data["socket"] is not None else None,
+        patience=data["patience"],
+        max_requests=data["max_requests"],
+        egress=_egress(data["egress"]) if data["egress"] is not None else None,
     )
 
 
@@ -65,7 +69,14 @@ def traffic_from_json(data: dict[str, Any]) -> Traffic:
         usage=Usage(**data["usage"]),
         last_error=data["last_error"],
         last_status=data["last_status"],
+        limit=data["limit"],
+        hosts=data["hosts"],
+        refused_hosts=data["refused_hosts"],
     )
+
+
+def _egress(data: dict[str, str]) -> Egress:
+    return Egress(Path(data["socket"]), Path(data["journal"]))
 
 
 def _turn(data: dict[str, Any]) -> Turn:

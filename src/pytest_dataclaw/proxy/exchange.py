@@ -24,6 +24,15 @@ if TYPE_CHECKING:
 
 
 @dataclass(slots=True)
+class Failure:
+    """A try at the provider that failed: status, reason, and the seconds waited after it (0: it was the last)."""
+
+    status: int
+    error: str
+    waited: float = 0.0
+
+
+@dataclass(slots=True)
 class Exchange:
     """One request of a lease and what became of it; filled in while it runs, not changed once it has ended.
 
@@ -50,6 +59,9 @@ class Exchange:
     complete: bool = False
     """Whether a finish reason was seen and the end of the reply was handed to the client."""
     usage: Usage = field(default_factory=Usage)
+    """`requests` counts the tries at the provider; 0 where the proxy refused the request itself."""
+    failures: list[Failure] = field(default_factory=list)
+    """The tries at the provider that failed, in order."""
 
 
 class Journal:
@@ -62,17 +74,21 @@ class Journal:
 
     def append(self, exchange: Exchange) -> None:
         """Write an exchange that has ended; OSError where the file cannot be written whole."""
-        line = self._redactor.scrub(_to_json(_row(exchange, self._previous)))
-        # JSON may carry lone surrogates, which UTF-8 cannot; as escapes they survive the round trip.
-        data = line.encode("utf-8", "backslashreplace") + b"\n"
-        self._path.parent.mkdir(parents=True, exist_ok=True)
-        descriptor = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
-        try:
-            if os.write(descriptor, data) != len(data):
-                raise OSError(f"{self._path}: a line could not be written whole")
-        finally:
-            os.close(descriptor)
+        append_line(self._path, self._redactor.scrub(_to_json(_row(exchange, self._previous))))
         self._previous = exchange
+
+
+def append_line(path: Path, line: str) -> None:
+    """Append a line of JSON to a file, whole, in one write; OSError where that fails."""
+    # JSON may carry lone surrogates, which UTF-8 cannot; as escapes they survive the round trip.
+    data = line.encode("utf-8", "backslashreplace") + b"\n"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
+    try:
+        if os.write(descriptor, data) != len(data):
+            raise OSError(f"{path}: a line could not be written whole")
+    finally:
+        os.close(descriptor)
 
 
 def read_journal(path: Path) -> list[Exchange]:
@@ -102,6 +118,7 @@ def _to_json(row: dict[str, Any]) -> str:
 def _row(exchange: Exchange, previous: Exchange | None) -> dict[str, Any]:
     row = {f.name: getattr(exchange, f.name) for f in fields(exchange)}
     row["usage"] = asdict(exchange.usage)
+    row["failures"] = [asdict(failure) for failure in exchange.failures]
     row["reply"] = asdict(exchange.reply) if exchange.reply is not None else None
     if previous is not None:
         shared = common_prefix(previous.messages, exchange.messages)
@@ -121,6 +138,7 @@ def _exchange(row: dict[str, Any], previous: Exchange | None) -> Exchange:
         row.setdefault("tools", previous.tools)
     row["tools"] = tuple(row["tools"])
     row["usage"] = Usage(**row["usage"])
+    row["failures"] = [Failure(**failure) for failure in row.get("failures", ())]
     if row["reply"] is not None:
         calls = tuple(ToolCall(**call) for call in row["reply"].pop("tool_calls"))
         row["reply"] = Reply(**row["reply"], tool_calls=calls)

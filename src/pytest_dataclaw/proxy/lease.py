@@ -4,23 +4,29 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import json
 import secrets
 import time
+from collections import Counter
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AsyncExitStack, contextmanager
+from dataclasses import asdict, replace
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING
 
 from pytest_dataclaw.model.trajectory import Traffic, Usage
 from pytest_dataclaw.proxy.call_ids import CallIds
-from pytest_dataclaw.proxy.exchange import Exchange, Journal, common_prefix
+from pytest_dataclaw.proxy.exchange import Exchange, Journal, append_line, common_prefix
+from pytest_dataclaw.proxy.retry import Patience
 from pytest_dataclaw.proxy.trajectory import build_trajectory
-from pytest_dataclaw.proxy.wire import WireError
+from pytest_dataclaw.proxy.wire import LimitError, WireError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from pytest_dataclaw.proxy.base import LeaseRequest
+    from pytest_dataclaw.model.run import TrialKey
+    from pytest_dataclaw.proxy.base import Egress, LeaseRequest, Role
+    from pytest_dataclaw.proxy.egress import Passage
     from pytest_dataclaw.proxy.ledger import Ledger
     from pytest_dataclaw.proxy.redaction import Redactor
 
@@ -37,12 +43,22 @@ class LeaseEntry:
         self.journal = Journal(request.journal, redactor)
         self.numbers = itertools.count(1)
         self.call_ids = CallIds()
+        self.patience = Patience(request.patience, self.lease_id)
         self.exchanges: list[Exchange] = []
+        self.passages: list[Passage] = []
         self.in_flight: set[asyncio.Task[object]] = set()
         self.written: list[Future[None]] = []
         self.closing: asyncio.Task[Traffic] | None = None
         self.resources = AsyncExitStack()
         """What is given back once nothing is in flight any more: the lease's socket, where it has one."""
+        self._admitted = 0
+
+    def admit(self) -> None:
+        """Count a request that is about to be sent; LimitError where the lease may send no more."""
+        limit = self.request.max_requests
+        if limit is not None and self._admitted >= limit:
+            raise LimitError(f"the trial has sent as many requests to its model as it may ({limit})")
+        self._admitted += 1
 
 
 class LeaseBook:
@@ -69,6 +85,11 @@ class LeaseBook:
             return self._by_token[token]
         except KeyError:
             raise WireError(401, "the lease is unknown or closed", "invalid_api_key") from None
+
+    def usage(self, key: TrialKey, role: Role) -> Usage:
+        """Return what a role of a trial has used so far; waits count from their start, all else from its end."""
+        entries = (entry for entry in self._entries.values() if (entry.request.key, entry.request.role) == (key, role))
+        return replace(self._ledger.trial(key, role), waiting_seconds=sum(entry.patience.waited for entry in entries))
 
     @contextmanager
     def exchange(self, entry: LeaseEntry) -> Iterator[Exchange]:
@@ -123,13 +144,25 @@ class LeaseBook:
         self._redactor.discard(entry.token)
         exchanges = sorted(entry.exchanges, key=lambda exchange: exchange.number)
         traffic = await asyncio.to_thread(_traffic, exchanges)
+        if entry.request.egress is not None:
+            passages = entry.passages
+            hosts = Counter(passage.host for passage in passages if passage.reached)
+            refused = Counter(passage.host for passage in passages if passage.refused and passage.host)
+            traffic = replace(traffic, hosts=dict(hosts), refused_hosts=dict(refused))
         entry.exchanges.clear()
         entry.written.clear()
         return traffic
 
+    def record_passage(self, entry: LeaseEntry, egress: Egress, passage: Passage) -> None:
+        """Put on record a request to the egress proxy that has ended."""
+        passage.host = self._redactor.scrub(passage.host)
+        entry.passages.append(passage)
+        line = self._redactor.scrub(json.dumps(asdict(passage), ensure_ascii=False))
+        entry.written.append(self._writer.submit(append_line, egress.journal, line))
+
     def _record(self, entry: LeaseEntry, exchange: Exchange) -> None:
         exchange.ended_at, exchange.ended = _now(), time.monotonic()
-        exchange.usage += Usage(requests=1, wall_seconds=exchange.ended - exchange.started)
+        exchange.usage += Usage(wall_seconds=exchange.ended - exchange.started)
         if entry.exchanges:
             # Each request repeats the history: keep one copy of it in memory.
             before = entry.exchanges[-1].messages
@@ -148,6 +181,7 @@ def _traffic(exchanges: list[Exchange]) -> Traffic:
         usage=sum((exchange.usage for exchange in exchanges), Usage()),
         last_error=met[-1].error if met else "",
         last_status=met[-1].status if met else 0,
+        limit=next((exchange.error for exchange in exchanges if exchange.fault == "limit"), ""),
     )
 
 

@@ -17,6 +17,8 @@ from aiohttp import web
 
 from pytest_dataclaw.proxy.chat import ModelApi, bearer_token
 from pytest_dataclaw.proxy.control import MODEL_NOT_SERVED, ControlAddress, lease_request_from_json, trial_from_query
+from pytest_dataclaw.proxy.egress import EgressServer
+from pytest_dataclaw.proxy.egress_policy import EgressPolicy
 from pytest_dataclaw.proxy.lease import LeaseBook
 from pytest_dataclaw.proxy.ledger import Ledger
 from pytest_dataclaw.proxy.wire import WireError
@@ -26,7 +28,7 @@ if TYPE_CHECKING:
     from pathlib import Path
     from types import TracebackType
 
-    from pytest_dataclaw.proxy.base import Role
+    from pytest_dataclaw.proxy.base import Egress, Role
     from pytest_dataclaw.proxy.lease import LeaseEntry
     from pytest_dataclaw.proxy.redaction import Redactor
     from pytest_dataclaw.proxy.upstreams.base import Upstream
@@ -46,8 +48,16 @@ _MAX_SOCKET_PATH_BYTES = 103
 class ProxyServer:
     """Serves models by role and name; one per run. Use as a context manager, or `start` and `stop` it once."""
 
-    def __init__(self, upstreams: Mapping[tuple[Role, str], Upstream], redactor: Redactor) -> None:
+    def __init__(
+        self,
+        upstreams: Mapping[tuple[Role, str], Upstream],
+        redactor: Redactor,
+        egress: EgressPolicy | None = None,
+        slots: Mapping[tuple[Role, str], asyncio.Semaphore] | None = None,
+    ) -> None:
         self._upstreams = dict(upstreams)
+        self._slots = slots or {}
+        self._egress = egress or EgressPolicy()
         self._redactor = redactor
         self._token = secrets.token_urlsafe(32)
         self._ledger = Ledger()
@@ -99,7 +109,7 @@ class ProxyServer:
                 await upstream.aclose()
 
     def _model_routes(self) -> list[web.RouteDef]:
-        return ModelApi(self._book, self._upstreams).routes()
+        return ModelApi(self._book, self._upstreams, self._slots).routes()
 
     def _control_routes(self) -> list[web.RouteDef]:
         return [
@@ -124,12 +134,16 @@ class ProxyServer:
             message = f"no model {wanted.model!r} for the {wanted.role}; served: {served}"
             raise WireError(422, message, MODEL_NOT_SERVED)
         entry = self._book.open(wanted)
-        if wanted.socket is not None:
-            try:
-                await self._listen(entry, wanted.socket)
-            except OSError as error:
-                await self._book.close(entry.lease_id)
-                raise WireError(422, f"cannot listen at {wanted.socket}: {error}", "no_socket") from error
+        place = wanted.socket
+        try:
+            if place is not None:
+                await self._listen(entry, place)
+            if wanted.egress is not None:
+                place = wanted.egress.socket
+                await self._let_out(entry, wanted.egress)
+        except OSError as error:
+            await self._book.close(entry.lease_id)
+            raise WireError(422, f"cannot listen at {place}: {error}", "no_socket") from error
         return web.json_response({"lease_id": entry.lease_id, "token": entry.token})
 
     async def _listen(self, entry: LeaseEntry, path: Path) -> None:
@@ -139,10 +153,7 @@ class ProxyServer:
             if not _has_token(request, entry.token):
                 raise WireError(401, "the token is not that of this socket's lease", "invalid_api_key")
 
-        if len(os.fsencode(path)) > _MAX_SOCKET_PATH_BYTES:
-            raise OSError(f"the path of a unix socket has at most {_MAX_SOCKET_PATH_BYTES} bytes")
-        if path.exists():  # asyncio would take the socket of another lease for a stale one, and its place
-            raise FileExistsError("something is there already")
+        _check_place(path)
         async with AsyncExitStack() as resources:
             resources.callback(path.unlink, missing_ok=True)
             runner = _runner(guard, self._model_routes())
@@ -151,6 +162,14 @@ class ProxyServer:
             await web.UnixSite(runner, path).start()
             path.chmod(0o666)
             entry.resources = resources.pop_all()
+
+    async def _let_out(self, entry: LeaseEntry, egress: Egress) -> None:
+        """Serve the egress proxy to a lease's trial until the lease is closed; OSError where that is impossible."""
+        _check_place(egress.socket)
+        server = EgressServer(self._egress, lambda passage: self._book.record_passage(entry, egress, passage))
+        entry.resources.callback(egress.socket.unlink, missing_ok=True)
+        entry.resources.push_async_callback(server.aclose)
+        await server.start(egress.socket)
 
     async def _close_lease(self, request: web.Request) -> web.Response:
         return web.json_response(asdict(await self._book.close(request.match_info["lease_id"])))
@@ -163,7 +182,7 @@ class ProxyServer:
             key, role = trial_from_query(request.query)
         except (KeyError, ValueError) as error:
             raise WireError(400, f"not a trial and a role: {error!r}", "invalid_request") from error
-        return web.json_response(asdict(self._ledger.trial(key, role)))
+        return web.json_response(asdict(self._book.usage(key, role)))
 
     async def _show_ledger(self, request: web.Request) -> web.Response:
         roles: tuple[Role, ...] = ("agent", "judge")
@@ -172,6 +191,14 @@ class ProxyServer:
             {"key": asdict(key), "role": role, "usage": asdict(usage)} for key, role, usage in self._ledger.trials()
         ]
         return web.json_response({"run": run, "trials": trials})
+
+
+def _check_place(path: Path) -> None:
+    """Raise OSError where no unix socket can be made."""
+    if len(os.fsencode(path)) > _MAX_SOCKET_PATH_BYTES:
+        raise OSError(f"the path of a unix socket has at most {_MAX_SOCKET_PATH_BYTES} bytes")
+    if path.exists():  # asyncio would take the socket of another lease for a stale one, and its place
+        raise FileExistsError("something is there already")
 
 
 def _runner(guard: _Guard, routes: list[web.RouteDef]) -> web.AppRunner:

@@ -7,12 +7,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from pytest_dataclaw.model.trajectory import ToolCall
+from pytest_dataclaw.proxy.base import LIMIT_REACHED
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-Fault: TypeAlias = Literal["", "client", "provider", "closed"]
-"""Whose doing a failed exchange is: the client's (bad request, hung up), the provider's, or the lease was closed."""
+Fault: TypeAlias = Literal["", "client", "provider", "closed", "limit"]
+"""Whose doing a failed exchange is: the client's (bad request, hung up), the provider's, or the lease was closed.
+
+`limit`: the request was refused because the trial has used up what it may use."""
 
 
 class WireError(Exception):
@@ -34,8 +37,17 @@ class WireError(Exception):
     @property
     def body(self) -> dict[str, Any]:
         """The JSON body of the answer."""
-        kind = "invalid_request_error" if self.fault == "client" else "upstream_error"
+        kind = "upstream_error" if self.fault == "provider" else "invalid_request_error"
         return {"error": {"message": self.message, "type": kind, "code": self.code}}
+
+
+class LimitError(WireError):
+    """A request beyond what the trial may use; it was not sent."""
+
+    fault: Fault = "limit"
+
+    def __init__(self, message: str) -> None:
+        super().__init__(403, message, LIMIT_REACHED)
 
 
 @dataclass(frozen=True, slots=True)

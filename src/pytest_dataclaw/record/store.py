@@ -9,18 +9,20 @@ import secrets
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import count
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from pytest_dataclaw.record.codec import to_json
 from pytest_dataclaw.record.known_files import process_json, score_json, usage_json
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
     from datetime import datetime
     from pathlib import Path
 
     from pytest_dataclaw.model.result import Record
     from pytest_dataclaw.model.run import TrialKey
+
+    Scrub: TypeAlias = Callable[[str], str]
 
 RECORD_NAME = "record.json"
 _MAX_SLUG_BYTES = 120
@@ -54,14 +56,14 @@ def write_text(path: Path, text: str) -> None:
     _sync_folder(path.parent)
 
 
-def write_json(path: Path, obj: Any) -> None:
+def write_json(path: Path, obj: Any, scrub: Scrub = str) -> None:
     """Write one JSON document as `write_text` does; ValueError for NaN and infinity, which JSON does not have."""
-    write_text(path, json.dumps(obj, indent=2, ensure_ascii=False, allow_nan=False) + "\n")
+    write_text(path, scrub(json.dumps(obj, indent=2, ensure_ascii=False, allow_nan=False)) + "\n")
 
 
-def write_lines(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
+def write_lines(path: Path, rows: Iterable[Mapping[str, Any]], scrub: Scrub = str) -> None:
     """Write JSON Lines as `write_text` does, one row a line."""
-    write_text(path, "".join(json.dumps(row, ensure_ascii=False, allow_nan=False) + "\n" for row in rows))
+    write_text(path, "".join(scrub(json.dumps(row, ensure_ascii=False, allow_nan=False)) + "\n" for row in rows))
 
 
 def _sync_folder(folder: Path) -> None:
@@ -80,9 +82,11 @@ class TrialFolder:
     """The folder of one trial; it counts as finished when, and only when, it holds `record.json`."""
 
     path: Path
+    scrub: Scrub = str
+    """Takes the secrets out of a text; all that is written to the folder goes through it."""
 
     @classmethod
-    def create(cls, output: Path, key: TrialKey, model: str, started: datetime) -> TrialFolder:
+    def create(cls, output: Path, key: TrialKey, model: str, started: datetime, scrub: Scrub = str) -> TrialFolder:
         """Make `output/<task_id>/<model>_<YYYYmmdd-HHMMSS>_<run_id>[-r<repeat>][-<n>]`, new in any case."""
         parent = output / slug(key.task_id)
         parent.mkdir(parents=True, exist_ok=True)
@@ -96,38 +100,43 @@ class TrialFolder:
                 break
         _sync_folder(parent)
         _sync_folder(output)
-        return cls(path)
+        return cls(path, scrub)
 
     @property
     def journal(self) -> Path:
         """The file to which the proxy appends every exchange."""
         return self.path / "exchanges.jsonl"
 
+    @property
+    def egress(self) -> Path:
+        """The file to which the proxy appends every request of a web task to the web."""
+        return self.path / "egress.jsonl"
+
     def write_agent_log(self, text: str) -> None:
         """Write what the agent logged."""
-        write_text(self.path / "agent.log", text)
+        write_text(self.path / "agent.log", self.scrub(text))
 
     def write_gateway_log(self, text: str) -> None:
         """Write what the agent's gateway logged."""
-        write_text(self.path / "gateway.log", text)
+        write_text(self.path / "gateway.log", self.scrub(text))
 
     def write_chat(self, rows: Iterable[Mapping[str, Any]]) -> None:
         """Write the agent's own transcript."""
-        write_lines(self.path / "chat.jsonl", rows)
+        write_lines(self.path / "chat.jsonl", rows, self.scrub)
 
     def write_judge_chat(self, rows: Iterable[Mapping[str, Any]]) -> None:
         """Write the exchanges with the judge about the answer."""
-        write_lines(self.path / "judge_chat.jsonl", rows)
+        write_lines(self.path / "judge_chat.jsonl", rows, self.scrub)
 
     def write_judge_process_chat(self, rows: Iterable[Mapping[str, Any]]) -> None:
         """Write the exchanges with the judge about the milestones."""
-        write_lines(self.path / "judge_process_chat.jsonl", rows)
+        write_lines(self.path / "judge_process_chat.jsonl", rows, self.scrub)
 
     def finish(self, record: Record) -> Path:
         """Write `score.json`, `process_score.json`, `usage.json` and, last, `record.json`; return its path."""
-        write_json(self.path / "score.json", score_json(record))
-        write_json(self.path / "process_score.json", process_json(record))
-        write_json(self.path / "usage.json", usage_json(record))
+        write_json(self.path / "score.json", score_json(record), self.scrub)
+        write_json(self.path / "process_score.json", process_json(record), self.scrub)
+        write_json(self.path / "usage.json", usage_json(record), self.scrub)
         path = self.path / RECORD_NAME
-        write_json(path, to_json(record))
+        write_json(path, to_json(record), self.scrub)
         return path

@@ -77,6 +77,7 @@ def _ours(summary: Summary) -> dict[str, Any]:
             "isolated": facts.isolated,
             "process": facts.process,
             "selection": facts.selection,
+            "web_search_off": facts.web_search_off,
             "planned": facts.planned,
             "total": facts.total,
             "wall_seconds": facts.wall_seconds,

@@ -44,6 +44,8 @@ class RunFacts:
     isolated: bool
     """Whether the sandbox keeps the agent from the rest of the machine."""
     wall_seconds: float
+    web_search_off: str = ""
+    """Why there is no web search in web tasks; "" where there is, or where the agent has no tool for it."""
 
 
 @dataclass(frozen=True, slots=True)

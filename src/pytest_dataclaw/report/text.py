@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from pytest_dataclaw.model.result import EndReason
@@ -34,6 +35,7 @@ def render(summary: Summary, width: int = 80, verbose: bool = False) -> list[str
         "",
         *_counts(summary),
         *_usage(summary),
+        *_web(summary),
         *_judge(summary, limit),
         *_doubts(summary, limit),
         _line("records", str(summary.facts.output / "*" / f"*_{summary.facts.run_id}*" / RECORD_NAME)),
@@ -185,6 +187,18 @@ def _usage_text(total: UsageTotal) -> str:
         f"{usage.requests} requests, {usage.input_tokens} + {usage.output_tokens} tokens, cost {cost}, "
         f"{usage.wall_seconds:.1f} s ({usage.waiting_seconds:.1f} s waiting)"
     )
+
+
+def _web(summary: Summary) -> list[str]:
+    """Say what web tasks reached; nothing where there were none."""
+    trials = [record.extra for record in summary.records if "hosts" in record.extra]
+    if not trials:
+        return []
+    reached = sum((Counter(extra["hosts"]) for extra in trials), Counter[str]())
+    refused = sum(sum(extra["refused_hosts"].values()) for extra in trials)
+    text = f"{len(trials)} trials, {reached.total()} requests to {len(reached)} hosts, {refused} refused"
+    off = summary.facts.web_search_off
+    return [_line("web", text), *([_line("", f"web search off: {off}")] if off else [])]
 
 
 def _judge(summary: Summary, limit: int | None) -> list[str]:

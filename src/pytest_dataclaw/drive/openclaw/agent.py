@@ -25,7 +25,7 @@ _START_SECONDS = 120.0
 class OpenClawAgent:
     """Drives OpenClaw in the sandbox by one message, the brief's prompt.
 
-    `home` is the agent's home folder in the sandbox and `port` its gateway's there; `search` is used for web tasks.
+    `port` is its gateway's in the sandbox; `search` is used for web tasks.
     """
 
     name = "openclaw"
@@ -36,14 +36,12 @@ class OpenClawAgent:
         *,
         card: ModelCard | None = None,
         search: WebSearch | None = None,
-        home: str = "/home/agent",
         port: int = 3333,
         version: Version | None = None,
     ) -> None:
         self.profile: Profile = profile
         self._card = card or ModelCard()
         self._search = search
-        self._home = home
         self._port = port
         self._version = version or Gateway20260324()
 
@@ -56,7 +54,7 @@ class OpenClawAgent:
         version.configure(sandbox, plan, brief.prompt)
         version.start(sandbox, plan, patience=min(_START_SECONDS, deadline.remaining()))
         journal.note(f"gateway up after {time.monotonic() - began:.2f} s")
-        turn = version.take_turn(sandbox, plan, timeout=deadline.remaining())
+        turn = version.take_turn(sandbox, plan, deadline)
         journal.note(
             f"turn {turn.status} after {turn.took:.2f} s, stop reason {turn.stop_reason or 'not given'}"
             f"{', aborted' if turn.aborted else ''}{f': {turn.error}' if turn.error else ''}"
@@ -70,7 +68,7 @@ class OpenClawAgent:
     def _plan(self, brief: Brief, sandbox: Sandbox, model: ModelEndpoint) -> Plan:
         return Plan(
             profile=self.profile,
-            home=self._home,
+            home=sandbox.home,
             workspace=sandbox.workspace,
             endpoint=sandbox.reach(model),
             card=self._card,

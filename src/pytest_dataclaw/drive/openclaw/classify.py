@@ -36,6 +36,8 @@ def classify(turn: TurnReport, rows: Sequence[dict[str, Any]] | None, *, time_is
         return _final(turn, said)
     if turn.status == "unreachable" or (turn.status == "refused" and said is None):
         raise SandboxError(f"OpenClaw's gateway did not take the turn: {turn.error or turn.status}")
+    if turn.memory_ran_out:
+        return Ending(EndReason.OOM, "memory ran out in the sandbox, and OpenClaw was killed")
     return Ending(
         EndReason.AGENT_CRASH, f"OpenClaw ended during the turn ({turn.status}): {turn.error}"[:_EXCERPT_CHARS]
     )

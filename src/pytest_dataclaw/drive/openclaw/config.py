@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
+from pytest_dataclaw.provision.base import PROGRAMS
+
 if TYPE_CHECKING:
     from pytest_dataclaw.model.run import ModelEndpoint
 
@@ -120,6 +122,8 @@ def environment(plan: Plan) -> dict[str, str]:
         "OPENCLAW_DISABLE_BONJOUR": "1",
         **{f"OPENCLAW_SKIP_{name}": "1" for name in skipped},
     }
+    if plan.web:
+        variables["NODE_OPTIONS"] = f"--import={PROGRAMS}/web.mjs"
     if plan.profile == "lean":
         variables["OPENCLAW_BUNDLED_PLUGINS_DIR"] = no_plugins_folder(plan)
     return variables

@@ -22,6 +22,7 @@ class TurnReport:
     `status`: `final` (the gateway had its say), `refused`, `closed` (the gateway went away during the turn),
     `unreachable`, `timed_out` (the deadline stopped the client), `lost` (the client was killed or its report is gone).
     `text` is what the gateway would have sent to a user: answer, or an error's text. `took` is in seconds.
+    `memory_ran_out` says whether a turn ended early as client or gateway was killed for want of memory.
     """
 
     status: str
@@ -31,6 +32,7 @@ class TurnReport:
     aborted: bool = False
     error_kind: str = ""
     text: str = ""
+    memory_ran_out: bool = False
 
 
 def job(plan: Plan, message: str) -> dict[str, Any]:

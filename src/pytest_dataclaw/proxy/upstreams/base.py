@@ -14,9 +14,13 @@ if TYPE_CHECKING:
 
 
 class UpstreamError(WireError):
-    """An exchange that failed on the provider's side; `status` is the provider's HTTP status."""
+    """An exchange that failed on the provider's side; `status` is the provider's HTTP status.
+
+    `retry_after` is the wait that the provider asked for in seconds, None where it asked for none.
+    """
 
     fault: Fault = "provider"
+    retry_after: float | None = None
 
 
 class Upstream(Protocol):

@@ -26,7 +26,7 @@ _STATUS_OF_CODE = {
 
 
 class HttpUpstreamError(UpstreamError):
-    """A failure of a real endpoint; `retry_after` is the wait it asked for in seconds, None where it asked for none."""
+    """A failure of a real endpoint."""
 
     def __init__(self, status: int, message: str, code: str, *, retry_after: float | None = None) -> None:
         super().__init__(status, message[:_MESSAGE_CHARS], code)
