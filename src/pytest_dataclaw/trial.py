@@ -8,17 +8,17 @@ from __future__ import annotations
 
 import time
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
 
 from pytest_dataclaw import __version__
+from pytest_dataclaw.ending import Attempt, how_it_ended, why
 from pytest_dataclaw.errors import InfrastructureError, JudgeError
 from pytest_dataclaw.model.result import EndReason, Outcome, Record, Setup
 from pytest_dataclaw.model.run import Deadline
 from pytest_dataclaw.model.trajectory import Traffic, Usage
-from pytest_dataclaw.model.verdict import OutcomeVerdict, PartVerdict, ProcessVerdict, Ruling
-from pytest_dataclaw.proxy.base import Egress, LeaseRequest, Script, is_context_overflow
+from pytest_dataclaw.proxy.base import Egress, LeaseRequest, Script
 from pytest_dataclaw.proxy.redaction import Redactor
 from pytest_dataclaw.record.store import TrialFolder
 from pytest_dataclaw.suites.dataclaw import scoring
@@ -27,26 +27,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from pytest_dataclaw.drive.base import Agent, AgentRun
+    from pytest_dataclaw.drive.base import Agent
     from pytest_dataclaw.judge.base import Case, Judge
     from pytest_dataclaw.model.run import TrialKey
     from pytest_dataclaw.model.task import Task
-    from pytest_dataclaw.provision.base import Fate, Sandbox, SandboxProvider
+    from pytest_dataclaw.model.verdict import OutcomeVerdict, ProcessVerdict
+    from pytest_dataclaw.provision.base import Sandbox, SandboxProvider
     from pytest_dataclaw.proxy.base import Proxy
     from pytest_dataclaw.settings import Settings
-
-_TOO_MANY_REQUESTS = 429
-_REFUSED = (400, 413, 422)
-"""How a provider says that it is the request that is wrong."""
-
-
-@dataclass(frozen=True, slots=True)
-class Attempt:
-    """What driving the agent left behind: how it ended, and what the wire saw."""
-
-    end_reason: EndReason
-    detail: str = ""
-    traffic: Traffic = field(default_factory=Traffic)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +74,7 @@ class Trial:
             plugin_version=__version__,
             timeout_seconds=task.brief.timeout_seconds * settings.timeout_multiplier,
             process=settings.process,
+            max_requests=settings.max_requests,
             digests={"task": task.text_sha256, "gold": task.gold_sha256},
         )
 
@@ -167,7 +156,7 @@ class Trial:
         if run.gateway_log:
             self.folder.write_gateway_log(run.gateway_log)
         sandbox.verify()
-        return Attempt(*_how_it_ended(run, traffic, fate), traffic)
+        return Attempt(*how_it_ended(run, traffic, fate), traffic)
 
     def _judge(self, judge: Judge, proxy: Proxy) -> Record:
         case = scoring.case_of(self.task, self._attempt.traffic.trajectory, self._aliases)
@@ -175,7 +164,7 @@ class Trial:
         scores = scoring.scores(self.task.gold, rulings.outcome, rulings.process, case.trajectory)
         outcome = Outcome.SOLVED if scores.acc == 1.0 else Outcome.UNSOLVED
         record = replace(
-            self._result(outcome, self._attempt.end_reason, _why(rulings.outcome, self._attempt)),
+            self._result(outcome, self._attempt.end_reason, why(rulings.outcome, self._attempt)),
             scores=scores,
             parts=rulings.outcome.parts,
             milestones=rulings.process.milestones if rulings.process else (),
@@ -270,53 +259,3 @@ class Trial:
         """What the built-in oracle plays: the step scripts, or the gold answer where the task ships none."""
         gold = self.task.gold
         return Script(gold.solution) if gold.solution else Script(answer=scoring.answer_text(gold.answer))
-
-
-def _how_it_ended(run: AgentRun, traffic: Traffic, fate: Fate | None) -> tuple[EndReason, str]:
-    """Return end reason and detail: the agent's own account, corrected by the sandbox's fate and by the wire.
-
-    A sandbox that ended from inside is the agent's doing. An agent whose last exchange failed did not answer, whatever
-    it says; errors that it recovered from are no errors.
-    """
-    if fate is not None:
-        return fate.end_reason, fate.detail
-    said = run.end_reason
-    if said in (EndReason.ANSWERED, EndReason.EARLY_STOP, EndReason.PROVIDER_ERROR, EndReason.RATE_LIMITED):
-        if traffic.limit:
-            return EndReason.TRIAL_BUDGET, traffic.limit
-        if traffic.last_error:
-            return _wire_failure(traffic), traffic.last_error
-        if said.errored:
-            # The agent's word alone: an agent must not leave the denominator by forging its own log.
-            return EndReason.EARLY_STOP, f"the agent tells of a failed model, but the wire is healthy: {run.detail}"
-        if said is EndReason.ANSWERED and not traffic.trajectory.answer.strip():
-            return EndReason.EARLY_STOP, "the agent says it answered, but no turn on the wire has text"
-    return said, run.detail
-
-
-def _wire_failure(traffic: Traffic) -> EndReason:
-    """Name the failure of the last exchange.
-
-    A provider that refuses a request after it has served others refuses what the agent made of it: the agent's doing.
-    """
-    if traffic.last_status == _TOO_MANY_REQUESTS:
-        return EndReason.RATE_LIMITED
-    if traffic.last_status in _REFUSED:
-        if is_context_overflow(traffic.last_error):
-            return EndReason.CONTEXT_OVERFLOW
-        if traffic.trajectory.turns:
-            return EndReason.EARLY_STOP
-    return EndReason.PROVIDER_ERROR
-
-
-def _why(outcome: OutcomeVerdict, attempt: Attempt) -> str:
-    """Return the reasons for every part that is not right, after how the attempt ended if that was not by an answer."""
-    reasons = [_part_reason(part) for part in outcome.parts if part.ruling is not Ruling.YES]
-    if attempt.end_reason is not EndReason.ANSWERED and attempt.detail:
-        reasons.insert(0, attempt.detail)
-    return "; ".join(reasons)
-
-
-def _part_reason(part: PartVerdict) -> str:
-    reason = part.reason or part.ruling.value
-    return reason if part.key == "match" else f"{part.key}: {reason}"

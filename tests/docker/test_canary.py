@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 import pytest
 from harness import SUM_STEPS, Bench
 
+from pytest_dataclaw.options import VARIABLES
 from pytest_dataclaw.provision.owner import OWNER_LABEL, TRIAL_LABEL, read_owner
-from pytest_dataclaw.settings import VARIABLES
 from pytest_dataclaw.testing.model_server import ModelServer
 from pytest_dataclaw.testing.scenario import Answer, HttpError, Scenario, ToolCalls
 

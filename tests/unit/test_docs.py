@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from pytest_dataclaw.settings import OPTIONS, VARIABLES
+from pytest_dataclaw.options import OPTIONS, VARIABLES
 
 ROOT = Path(__file__).parents[2]
 

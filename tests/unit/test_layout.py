@@ -12,9 +12,9 @@ SOURCE = ROOT / "src/pytest_dataclaw"
 STAGES = {"collect", "provision", "proxy", "drive", "judge"}
 LAYERS: list[set[str]] = [
     {"errors"},
-    {"model"},
+    {"model", "options"},
     {"settings", "score", "record", *STAGES},
-    {"suites"},
+    {"suites", "ending"},
     {"trial"},
     {"report"},
     {"plugin", "cli"},

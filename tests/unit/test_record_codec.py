@@ -183,7 +183,7 @@ _scores = st.builds(
     Scores, _shares, st.none() | _numbers, st.none() | _shares, st.none() | _shares, st.none() | _shares,
     st.none() | _shares,
 )  # fmt: skip
-_setups = st.builds(Setup, *[_texts] * 6, _numbers, _texts, st.dictionaries(_texts, _texts, max_size=3))
+_setups = st.builds(Setup, *[_texts] * 6, _numbers, _texts, _counts, st.dictionaries(_texts, _texts, max_size=3))
 
 
 @st.composite

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from pytest_dataclaw.errors import UsageError
-from pytest_dataclaw.settings import OPTIONS, VARIABLES, Settings, Sources, check_runnable, resolve
+from pytest_dataclaw.options import OPTIONS, VARIABLES
+from pytest_dataclaw.settings import Settings, Sources, check_runnable, resolve
 
 HERE, BASE = Path("/here"), Path("/base")
 

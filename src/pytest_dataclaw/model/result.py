@@ -89,6 +89,8 @@ class Setup:
     plugin_version: str
     timeout_seconds: float
     process: str
+    max_requests: int = 0
+    """The most requests that the agent may make; 0 where there is no limit."""
     digests: dict[str, str] = field(default_factory=dict)
     """SHA-256 by name: `task`, `gold`, `data`."""
 

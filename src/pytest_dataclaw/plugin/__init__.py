@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_dataclaw.collect.discover import is_task_file
-from pytest_dataclaw.settings import OPTIONS
+from pytest_dataclaw.options import OPTIONS
 
 if TYPE_CHECKING:
     from pathlib import Path

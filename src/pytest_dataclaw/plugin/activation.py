@@ -20,7 +20,8 @@ from pytest_dataclaw.collect.discover import find_task_files
 from pytest_dataclaw.collect.root import BenchmarkRoot, find_root
 from pytest_dataclaw.collect.select import SuiteFilter
 from pytest_dataclaw.errors import UsageError
-from pytest_dataclaw.settings import OPTIONS, Settings, Sources, check_runnable, resolve
+from pytest_dataclaw.options import OPTIONS
+from pytest_dataclaw.settings import Settings, Sources, check_runnable, resolve
 
 if TYPE_CHECKING:
     from pytest_dataclaw.provision.base import SandboxProvider

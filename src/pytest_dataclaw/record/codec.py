@@ -129,6 +129,7 @@ def _setup(obj: Json, where: str) -> Setup:
         plugin_version=reader.text("plugin_version"),
         timeout_seconds=reader.number("timeout_seconds"),
         process=reader.text("process"),
+        max_requests=reader.integer("max_requests"),
         digests=reader.object("digests", _digests),
     )
     reader.end()
