@@ -124,7 +124,8 @@ def _run_arguments(place: Path) -> list[str]:
 
 
 def _inside(container: str, script: str) -> str:
-    return _docker("exec", "--workdir", "/tmp_workspace", container, "bash", "-c", script)
+    """Run a script; return what it printed, complaints included."""
+    return _docker("exec", "--workdir", "/tmp_workspace", container, "bash", "-c", f"exec 2>&1\n{script}")
 
 
 def _docker(*arguments: str) -> str:
