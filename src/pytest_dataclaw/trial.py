@@ -232,7 +232,7 @@ class Trial:
             setup=self._setup,
             outcome=outcome,
             end_reason=end_reason,
-            detail=detail,
+            detail=self._scrub(detail),
             answer=self._scrub(traffic.trajectory.answer),
             turns=len(traffic.trajectory.turns),
             gold_steps=task.gold.steps_num,

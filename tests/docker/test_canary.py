@@ -113,6 +113,10 @@ class Look:
     found: list[str]
 
 
+class _EndedError(Exception):
+    """The container ended while it was looked at."""
+
+
 class Watcher:
     """Looks into the containers of a session of processes while they live, for a canary and for a planted word."""
 
@@ -136,7 +140,7 @@ class Watcher:
         while not self._stop.wait(0.3):
             for container in self._client.containers.list(filters={"label": OWNER_LABEL}, ignore_removed=True):
                 if self._is_ours(container):
-                    with suppress(APIError):  # it may end meanwhile
+                    with suppress(APIError, _EndedError):
                         self.looks.append(self._look(container))
 
     def _is_ours(self, container: Container) -> bool:
@@ -157,6 +161,8 @@ class Watcher:
         forms = ",".join(form[::-1] for form in (*self._canary.forms(), self._planted))
         code, output = container.exec_run(["python3", "-c", SCAN, forms, *changed], user="1000")
         assert isinstance(output, bytes)
+        if code in (None, 137) or output.startswith(b"OCI runtime exec failed"):  # the container is ending
+            raise _EndedError
         if code != 0:
             found.append(f"not looked through: {output.decode()}")
             return Look(container.labels.get(TRIAL_LABEL, ""), 0, gateway, found)
@@ -165,9 +171,10 @@ class Watcher:
 
 
 SEARCH = """
-import os, time
+import os, stat, time
 print("environment:", dict(os.environ))
 words = [word[::-1].encode() for word in {backwards!r}]
+started = time.time()
 
 def holds(path):
     try:
@@ -178,7 +185,8 @@ def holds(path):
     return any(word in data for word in words)
 
 def is_new(path):  # files of the image are older than the canary
-    return os.path.isfile(path) and not os.path.islink(path) and os.lstat(path).st_ctime > time.time() - 600
+    status = os.lstat(path)
+    return stat.S_ISREG(status.st_mode) and status.st_ctime > started - 600
 
 pids = filter(str.isdigit, os.listdir("/proc"))
 paths = [f"/proc/{{pid}}/{{name}}" for pid in pids for name in ("environ", "cmdline")]
@@ -187,9 +195,10 @@ for folder, folders, names in os.walk("/"):
         folders[:] = set(folders) - {{"proc", "sys"}}
     paths += filter(is_new, (os.path.join(folder, name) for name in names))
 print("read:", len(paths), "holding one:", list(filter(holds, paths)))
-time.sleep(2)
+time.sleep(1)
 """
-"""A step that looks for canaries as the agent can, and then leaves the watcher some time."""
+"""A step that looks for canaries as the agent can, and then leaves the watcher some time; more than 10 s in all, and
+OpenClaw would not wait for it."""
 
 CONFTEST = """
 import pytest
@@ -248,7 +257,7 @@ def test_openclaw_in_its_container(bench: Bench, client: DockerClient, image: st
         ) as process,
         closing(Watcher(client, canary, planted, process.pid)) as watcher,
     ):
-        out, _ = process.communicate(timeout=150)
+        out, _ = process.communicate(timeout=200)
     assert process.returncode == 1, out
     # Two of them fail with their local variables told, where canaries would be seen.
     assert "1 failed, 1 passed, 1 error in" in out, out
@@ -260,7 +269,7 @@ def test_openclaw_in_its_container(bench: Bench, client: DockerClient, image: st
     # The watcher saw the gateway run, could find a word that is there, and no canary.
     looks = [look for look in watcher.looks if look.node_id == searching]
     assert any(look.gateway for look in looks), watcher.looks
-    assert all(look.read > 20 for look in looks), looks
+    assert [look.found for look in looks if look.read <= 20] == []
     assert {tuple(look.found) for look in looks} == {("/tmp_workspace/database/numbers.csv",)}
     others = {where for look in watcher.looks for where in look.found}
     assert others <= {"/tmp_workspace/database/numbers.csv"}
@@ -315,7 +324,7 @@ def echoed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Canary, Bench, Res
 
 def test_what_a_provider_repeats_is_not_on_disk(echoed: tuple[Canary, Bench, Result]) -> None:
     canary, bench, result = echoed
-    assert [name for name in leaks(bench, canary) if name != "junit.xml"] == []
+    assert leaks(bench, canary) == []
     assert len(list(result.output.rglob("*exchanges.jsonl"))) == 5
     answer, error, verdict = (json.dumps(record) for record in result.records())
     for text in (answer, error, verdict):
@@ -330,11 +339,6 @@ def test_a_key_that_a_provider_refuses_is_not_printed(echoed: tuple[Canary, Benc
     assert not any(canary.value("OPENCLAW_CUSTOM_API_KEY") in line for line in lines)
 
 
-@pytest.mark.xfail(
-    strict=True,
-    reason="`Trial._result` scrubs the answer of the record in memory but not its detail, which failure_text prints: "
-    "a judge's reason, and errors with another endpoint's key or with a key in base64, reach terminal and JUnit XML",
-)
 def test_what_a_provider_repeats_is_not_printed(echoed: tuple[Canary, Bench, Result]) -> None:
     canary, _, result = echoed
     assert "The key is" in result.out

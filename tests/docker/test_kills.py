@@ -32,8 +32,9 @@ if TYPE_CHECKING:
 pytest_plugins = ("engine_fixture",)
 pytestmark = pytest.mark.docker
 
-GRACE = 30.0 + 5.0 + 10.0
-"""Seconds: what a container waits for its proxy, the time between two looks, and what the engine takes under load."""
+GRACE = 30.0 + 5.0 + 30.0
+"""Seconds: what a container, once started, waits for its proxy; the time between two looks; what the engine may take,
+on a busy machine, to start it and to remove it."""
 SLOW = ("import time\ntime.sleep(300)\n" + SUM_STEPS[0], SUM_STEPS[1])
 OPTIONS = ("--dataclaw-model=oracle", "--dataclaw-sandbox=docker", "--dataclaw-profile=lean", "-n2")
 
@@ -51,9 +52,9 @@ class Case:
 CASES = {
     case.name: case
     for case in (
-        Case("group", "openclaw", "mid-turn", signal.SIGINT),
-        Case("controller", "react", "container appeared", signal.SIGTERM),
-        Case("controller alone", "openclaw", "gateway starts", signal.SIGKILL),
+        Case("ctrl-c", "openclaw", "mid-turn", signal.SIGINT),
+        Case("controller", "react", "container appeared", signal.SIGTERM),  # it dies of this as of SIGKILL
+        Case("everybody", "openclaw", "gateway starts", signal.SIGKILL),
         Case("worker", "react", "mid-turn", signal.SIGKILL),
     )
 }
@@ -72,14 +73,16 @@ class Aftermath:
     mounts: set[str]
     """Kinds, of all containers that were there then."""
     left: list[str]
-    """Containers that were there when the grace time was over."""
+    """State and labels of the containers that were there when the grace time was over."""
     seconds: float
     """How long the last container outlived the process that pytest was started as."""
     finished: dict[Path, bytes]
     """The records of solved trials from before the signal."""
     resumed: Result
+    remaining: list[str]
+    """Containers that were there after the resumed run."""
     folders: list[Path]
-    """Those that were there after the resumed run, of the processes to which containers had belonged."""
+    """Those that were there then, of the processes to which the first run's containers had belonged."""
 
 
 class Story:
@@ -90,8 +93,9 @@ class Story:
         self._barrier = barrier
         self._client = client
         self._bench = Bench(root)
-        self._category = f"kill{os.getpid()}{case.name.replace(' ', '')}"
-        second = SUM_STEPS if case.name == "worker" else SLOW  # a run that lost a worker is to end by itself
+        self._category = f"kill{os.getpid()}{case.name.replace('-', '')}"
+        # OpenClaw lets no command wait for more than 10 s, and a run that lost a worker is to end by itself.
+        second = SLOW if case.name == "controller" else SUM_STEPS
         steps = (SUM_STEPS, second, SLOW)
         self._nodes = [self._bench.add(category=self._category, steps=each, timeout=200) for each in steps]
         self._options = (*OPTIONS, f"--dataclaw-agent={case.agent}")
@@ -129,16 +133,19 @@ class Story:
         with suppress(AssertionError):  # what is left then is the test's to tell
             wait_until(lambda: not self._containers(), GRACE)
         seconds = time.monotonic() - ended
-        left = [str(each.id) for each in self._containers()]
+        left = self._told()
         with suppress(threading.BrokenBarrierError):
             self._barrier.wait(GRACE + 90)  # as each new run removes what any dead one left behind
         for number in (2, 3):
             path = f"assets/solutions/{self._category}/easy00{number}/step_01.py"
             (self._bench.root / path).write_text(SUM_STEPS[0], "utf-8")
         resumed = self._bench.run(*self._options, "--dataclaw-resume")
+        remaining = self._told()
         folders = [path for owner in owners for path in Path("/tmp").glob(f"{FOLDER_PREFIX}{owner}-*")]
         out = log.read_text("utf-8")
-        return Aftermath(self._nodes, code, out, answered, networks, mounts, left, seconds, finished, resumed, folders)
+        return Aftermath(
+            self._nodes, code, out, answered, networks, mounts, left, seconds, finished, resumed, remaining, folders
+        )
 
     def _moment_has_come(self) -> bool:
         if not self._solved():
@@ -151,7 +158,7 @@ class Story:
         return False
 
     def _send(self, process: subprocess.Popen[bytes]) -> None:
-        if self._case.name == "group":
+        if self._case.name in ("ctrl-c", "everybody"):
             os.killpg(process.pid, self._case.signal)
         elif self._case.name == "worker":
             (container,) = (each for each in self._containers() if each.labels[TRIAL_LABEL] == self._nodes[2])
@@ -165,6 +172,9 @@ class Story:
     def _containers(self) -> list[Container]:
         containers = self._client.containers.list(all=True, filters={"label": TRIAL_LABEL}, ignore_removed=True)
         return [container for container in containers if container.labels[TRIAL_LABEL] in self._nodes]
+
+    def _told(self) -> list[str]:
+        return [f"{container.status} {container.labels}" for container in self._containers()]
 
     def _solved(self) -> dict[Path, bytes]:
         contents = {path: path.read_bytes() for path in self._bench.output.glob("*/*/record.json")}
@@ -214,14 +224,17 @@ def aftermath(case: Case, playing: dict[str, Future[Aftermath]]) -> Aftermath:
 
 def test_the_signal_came_at_its_moment(case: Case, aftermath: Aftermath) -> None:
     # Ctrl-C is pytest's 2; without a worker the run goes on, and its trial is an error; else the signal's own number.
-    codes = {"group": 2, "worker": 1}
+    codes = {"ctrl-c": 2, "worker": 1}
     assert aftermath.code == codes.get(case.name, -case.signal), aftermath.out
-    assert aftermath.answered is (case.moment == "mid-turn")
+    if case.moment != "container appeared":  # which on a busy machine is noticed late
+        assert aftermath.answered is (case.moment == "mid-turn")
 
 
 def test_no_container_network_or_volume_is_left(case: Case, aftermath: Aftermath) -> None:
-    assert aftermath.left == []
-    if case.name == "group":
+    # One that never started ends by nobody's hand but that of the next run's sweep.
+    assert [container for container in aftermath.left if not container.startswith("created ")] == []
+    assert aftermath.remaining == []
+    if case.name == "ctrl-c":
         assert aftermath.seconds < 5, "an orderly end takes its containers along"
     # There were none but the engine's own, so none can be left.
     assert aftermath.networks == {"none"}
