@@ -156,7 +156,10 @@ class Watcher:
             found.append("docker inspect")
         if self._canary.is_in(container.logs().decode()):
             found.append("docker logs")
-        gateway = any("openclaw" in row[-1] for row in container.top()["Processes"])
+        processes = container.top()["Processes"]
+        if processes is None:  # the container is ending
+            raise _EndedError
+        gateway = any("openclaw" in row[-1] for row in processes)
         changed = [str(row["Path"]) for row in container.diff() or ()]
         forms = ",".join(form[::-1] for form in (*self._canary.forms(), self._planted))
         code, output = container.exec_run(["python3", "-c", SCAN, forms, *changed], user="1000")
