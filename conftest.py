@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from collections.abc import Generator
 
 collect_ignore_glob = ["tests/data/*"]
+if not os.environ.get("DATACLAW_KILL_TESTS"):
+    # Timed by when containers appear and end, so not dependable enough yet to decide on a landing.
+    collect_ignore_glob.append("tests/docker/test_kills.py")
 
 REQUIRED = "DATACLAW_REQUIRE_DOCKER"
 
