@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from collections.abc import Generator
 
 collect_ignore_glob = ["tests/data/*"]
-if not os.environ.get("DATACLAW_KILL_TESTS"):
-    # Timed by when containers appear and end, so not dependable enough yet to decide on a landing.
-    collect_ignore_glob.append("tests/docker/test_kills.py")
+if not os.environ.get("DATACLAW_TIMED_TESTS"):
+    # They watch containers appear and end from outside, and are not dependable enough yet on a loaded machine.
+    collect_ignore_glob += ["tests/docker/test_kills.py", "tests/docker/test_canary.py"]
 
 REQUIRED = "DATACLAW_REQUIRE_DOCKER"
 
